@@ -13,18 +13,23 @@ from typing import ClassVar
 
 
 class Outcome(StrEnum):
-    """How a case ended. `exit_code` is what `afd-e2e run` exits with."""
+    """How a case ended. `exit_code` is what `afd-e2e run` exits with.
 
-    PASSED = "passed"
-    WRONG_ANSWERS = "wrong-answers"
-    INVALID_EVALUATION = "invalid-evaluation"
-    CLAIM_NOT_PROVEN = "claim-not-proven"
-    RESIDUE_LEFT = "residue-left"
-    SERVER_FAILED = "server-failed"
-    SETUP_MISSING = "setup-missing"
+    A case with several failures has the outcome that stands first here: what
+    ended the run before what was found afterwards.
+    """
+
     PROFILE_INVALID = "profile-invalid"
+    SETUP_MISSING = "setup-missing"
     INTERRUPTED = "interrupted"
     HARNESS_ERROR = "harness-error"
+    SERVER_FAILED = "server-failed"
+    CLAIM_NOT_PROVEN = "claim-not-proven"
+    INVALID_EVALUATION = "invalid-evaluation"
+    WRONG_ANSWERS = "wrong-answers"
+    TEST_FAILED = "test-failed"
+    RESIDUE_LEFT = "residue-left"
+    PASSED = "passed"
 
     @property
     def exit_code(self) -> int:
@@ -33,6 +38,7 @@ class Outcome(StrEnum):
 
 _EXIT_CODES = {
     Outcome.PASSED: 0,
+    Outcome.TEST_FAILED: 1,
     Outcome.PROFILE_INVALID: 2,
     Outcome.SETUP_MISSING: 3,
     Outcome.SERVER_FAILED: 4,
@@ -67,6 +73,7 @@ class HarnessError(Exception):
         self.device = device
         self.log = log
         self.lines = tuple(lines)
+        self.phase: str | None = None
 
     def __str__(self) -> str:
         where = ", ".join(
@@ -115,6 +122,13 @@ class ClaimNotProven(HarnessError):
     """The live deployment does not show what the profile says of it."""
 
     outcome = Outcome.CLAIM_NOT_PROVEN
+
+
+class TestFailed(HarnessError):
+    """A user's own test of a running deployment failed."""
+
+    __test__ = False
+    outcome = Outcome.TEST_FAILED
 
 
 class ResidueLeft(HarnessError):

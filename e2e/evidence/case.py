@@ -8,28 +8,82 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Protocol
 
 from e2e.errors import HarnessError, Outcome
-from e2e.evidence.record import CaseRecord, Claim, EvaluationRecord, Failure, Phase, Proof, RoleRecord
+from e2e.evidence.record import (
+    CaseRecord,
+    Claim,
+    EvaluationRecord,
+    Failure,
+    Phase,
+    Proof,
+    RoleRecord,
+)
+from e2e.evidence.secrets import redact
+from e2e.evidence.summary import summary_markdown
+
+
+class Reporter(Protocol):
+    """Who is told how a case proceeds, while it does."""
+
+    def phase(self, name: str) -> None: ...
+
+    def progress(self, text: str) -> None: ...
+
+
+class Silent:
+    """Tells nobody."""
+
+    def phase(self, name: str) -> None: ...
+
+    def progress(self, text: str) -> None: ...
 
 
 class CaseEvidence:
-    """Owns `folder` (evidence.json and the logs). Each change is written at once and atomically,
-    so that whatever ends the harness leaves a readable record of what was known until then."""
+    """Owns `folder`: evidence.json, summary.md and the logs.
 
-    def __init__(self, folder: Path, run_id: str, profile: str, case: str) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+    Each change is written at once and atomically, so that whatever ends the harness leaves a
+    readable record. A folder that cannot be written never disturbs a teardown: it is found by
+    `conclude`, and no case passes without its evidence.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        run_id: str,
+        profile: str,
+        case: str,
+        *,
+        secrets: list[str] | None = None,
+        reporter: Reporter | None = None,
+    ) -> None:
         self.folder = folder
+        self.secrets = secrets or []
         self.record = CaseRecord(run_id=run_id, profile=profile, case=case, started=_now())
+        self._reporter = reporter or Silent()
         self._phase: str | None = None
+        self._unwritable: OSError | None = None
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise HarnessError(
+                f"the evidence folder {folder} cannot be made: {error.strerror}",
+                mend="choose another with --evidence or AFD_E2E_EVIDENCE",
+            ) from error
+        self.save()
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Time a phase; failures recorded meanwhile carry its name."""
+        """Time a phase; failures that end it carry its name."""
         outer, self._phase = self._phase, name
         started, begin = _now(), time.monotonic()
+        self._reporter.phase(name)
         try:
             yield
+        except HarnessError as error:
+            error.phase = error.phase or name
+            raise
         finally:
             self._phase = outer
             self.record.phases.append(
@@ -37,12 +91,16 @@ class CaseEvidence:
             )
             self.save()
 
+    def progress(self, text: str) -> None:
+        """Tell whoever watches; not part of the record."""
+        self._reporter.progress(redact(text, self.secrets))
+
     def failure(self, error: HarnessError) -> None:
         self.record.failures.append(
             Failure(
                 outcome=error.outcome,
                 what=error.what,
-                phase=self._phase,
+                phase=error.phase or self._phase,
                 role=error.role,
                 device=error.device,
                 log=str(error.log) if error.log else None,
@@ -62,7 +120,8 @@ class CaseEvidence:
 
     def role(self, role: RoleRecord) -> None:
         """Add a role, or replace what was known of it."""
-        self.record.roles = [r for r in self.record.roles if r.role != role.role] + [role]
+        known = {record.role: record for record in self.record.roles}
+        self.record.roles = list({**known, role.role: role}.values())
         self.save()
 
     def evaluation(self, evaluation: EvaluationRecord) -> None:
@@ -74,17 +133,34 @@ class CaseEvidence:
         self.save()
 
     def conclude(self) -> Outcome:
-        """Fix the outcome: the first failure's, or passed."""
-        failures = self.record.failures
-        self.record.outcome = failures[0].outcome if failures else Outcome.PASSED
+        """Fix the outcome, the first of the failures' in the order of `Outcome`."""
         self.save()
+        if self._unwritable:
+            self.failure(
+                HarnessError(
+                    f"evidence could not be written to {self.folder}: {self._unwritable.strerror}",
+                    mend="free space there, or choose another folder with --evidence",
+                )
+            )
+        order = list(Outcome)
+        outcomes = [failure.outcome for failure in self.record.failures]
+        self.record.outcome = min(outcomes, key=order.index, default=Outcome.PASSED)
+        self.save()
+        self._write("summary.md", summary_markdown(self.record))
+        if self._unwritable and self.record.outcome is Outcome.PASSED:
+            self.record.outcome = Outcome.HARNESS_ERROR
         return self.record.outcome
 
     def save(self) -> None:
-        path = self.folder / "evidence.json"
-        partial = path.with_suffix(".json.partial")
-        partial.write_text(self.record.model_dump_json(indent=2) + "\n", encoding="utf-8")
-        os.replace(partial, path)
+        self._write("evidence.json", self.record.model_dump_json(indent=2) + "\n")
+
+    def _write(self, name: str, text: str) -> None:
+        partial = self.folder / f"{name}.partial"
+        try:
+            partial.write_text(redact(text, self.secrets), encoding="utf-8")
+            os.replace(partial, self.folder / name)
+        except OSError as error:
+            self._unwritable = self._unwritable or error
 
 
 def _now() -> str:
