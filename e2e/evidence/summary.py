@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from e2e.evidence.explain import where
 from e2e.evidence.record import CaseRecord, Claim, EvaluationRecord, Failure, Proof, Sample
 
 _LONGEST_CELL = 160
@@ -51,17 +52,8 @@ def _failures(failures: list[Failure]) -> str:
         return ""
     blocks = ["## Failures"]
     for failure in failures:
-        where = ", ".join(
-            f"{name} {value}"
-            for name, value in (
-                ("phase", failure.phase),
-                ("role", failure.role),
-                ("device", failure.device),
-                ("log", failure.log),
-            )
-            if value
-        )
-        blocks.append(f"**{failure.outcome}**{f' ({where})' if where else ''}: {failure.what}")
+        place = where(failure)
+        blocks.append(f"**{failure.outcome}**{f' ({place})' if place else ''}: {failure.what}")
         if failure.lines:
             blocks.append("```text\n" + "\n".join(failure.lines) + "\n```")
         if failure.mend:

@@ -1,0 +1,228 @@
+"""`afd-e2e`: the command line. Thin: each command imports what it needs when it runs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from e2e.errors import HarnessError, Outcome
+
+_EPILOG = """\
+a first run, on any machine:
+  afd-e2e run canary-cpu                  a real server, seven questions, every proof
+
+exit codes of run:
+  0 passed                 5 evaluation invalid      70 the harness failed
+  2 profile or usage       6 wrong answers          130 interrupted
+  3 set-up missing         7 claim not proven
+  4 server failed          8 residue left
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Returns the exit code; every expected error is one message on standard error."""
+    arguments = _parser().parse_args(argv)
+    try:
+        return arguments.command(arguments)
+    except HarnessError as error:
+        print(f"afd-e2e: {error.outcome}: {error}", file=sys.stderr)
+        return error.outcome.exit_code
+    except KeyboardInterrupt:
+        print("afd-e2e: interrupted", file=sys.stderr)
+        return Outcome.INTERRUPTED.exit_code
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="afd-e2e",
+        description="End-to-end tests of distributed LLM serving: launch the real servers of a "
+        "hardware profile, prove what they claim, prove that nothing is left.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    plan = commands.add_parser("plan", help="print the exact commands of a profile; runs nothing")
+    _profile_and_case(plan)
+    plan.add_argument("--json", action="store_true", help="one JSON document a case")
+    plan.set_defaults(command=_plan)
+
+    doctor = commands.add_parser("doctor", help="check everything that can be known before a run")
+    _profile_and_case(doctor)
+    doctor.set_defaults(command=_doctor)
+
+    run = commands.add_parser(
+        "run",
+        help="run the cases of a profile",
+        description="Run the cases of a profile, one after another. Naming the profile here is "
+        "the opt-in: its opt-in variables need not be set, but must not contradict it.",
+    )
+    _profile_and_case(run)
+    run.add_argument(
+        "--evidence", metavar="DIR", help="where runs are kept (AFD_E2E_EVIDENCE, default runs/)"
+    )
+    run.set_defaults(command=_run)
+
+    schema = commands.add_parser("schema", help="print the JSON Schema of profiles, for editors")
+    schema.set_defaults(command=_schema)
+
+    prompts = commands.add_parser("prompts", help="print GSM8K prompts with their SHA-256")
+    prompts.add_argument("--dataset", metavar="DIR", default="bundled")
+    prompts.add_argument("--shots", type=int, default=8)
+    prompts.add_argument("--samples", default="7", help="a number, or all (default 7)")
+    prompts.add_argument("--json", action="store_true", help="JSON lines")
+    prompts.set_defaults(command=_prompts)
+
+    score = commands.add_parser("score", help="score saved answers again, without a server")
+    score.add_argument("--dataset", metavar="DIR", default="bundled")
+    score.add_argument(
+        "--responses",
+        metavar="FILE",
+        required=True,
+        help="JSON lines with doc_id and text, or an evidence folder",
+    )
+    score.add_argument("--json", action="store_true", help="one JSON document")
+    score.set_defaults(command=_score)
+
+    _canary_commands(commands)
+    return parser
+
+
+def _profile_and_case(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("profile", help="name of a shipped profile, or the path of a YAML file")
+    parser.add_argument(
+        "--case", action="append", metavar="ID", help="only this case (may be repeated)"
+    )
+
+
+def _canary_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    canary = commands.add_parser("canary", help="tiny checkpoints that have learnt the answers")
+    actions = canary.add_subparsers(required=True, metavar="ACTION")
+    build = actions.add_parser("build", help="train one (minutes, on a CPU)")
+    build.add_argument("--family", default="qwen3_moe")
+    build.add_argument("--out", type=Path, required=True, metavar="DIR")
+    build.add_argument("--dataset", default="bundled", metavar="DIR")
+    build.add_argument("--seed", type=int, default=0)
+    build.set_defaults(command=_canary_build)
+    audit = actions.add_parser("audit", help="measure what a canary notices, and print the table")
+    audit.add_argument("folder", type=Path, metavar="DIR")
+    audit.set_defaults(command=_canary_audit)
+
+
+def _plan(arguments: argparse.Namespace) -> int:
+    import json
+
+    from e2e import plan_text, profile, session
+    from e2e.plan import plan_case
+
+    chosen = profile.load(profile.find(arguments.profile))
+    model = session.canary_folder(chosen, os.environ, build=None)
+    for case in session.choose_cases(chosen, arguments.case):
+        plan = plan_case(chosen, case, os.environ, model)
+        if arguments.json:
+            print(json.dumps(plan_text.as_json(plan), indent=2))
+        else:
+            print(plan_text.as_shell(plan))
+    return 0
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from e2e import doctor, profile, session
+    from e2e.doctor.table import table
+    from e2e.plan import plan_case
+
+    chosen = profile.load(profile.find(arguments.profile))
+    variables = {**chosen.gate.opt_in, **os.environ}
+    model = session.canary_folder(chosen, variables, build=None)
+    failed = False
+    for case in session.choose_cases(chosen, arguments.case):
+        results = doctor.check(plan_case(chosen, case, variables, model), chosen, variables)
+        failed |= any(not result.held for result in results)
+        Console().print(table(f"{chosen.profile}/{case}", results))
+    return Outcome.SETUP_MISSING.exit_code if failed else 0
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from e2e import profile, run, session, terminal
+
+    console = Console(stderr=True)
+    chosen = profile.load(profile.find(arguments.profile))
+    variables = {**chosen.gate.opt_in, **os.environ}
+    cases = session.choose_cases(chosen, arguments.case)
+    run_id = session.new_run_id(chosen.profile)
+    root = session.evidence_root(arguments.evidence, variables)
+    outcomes: list[Outcome] = []
+    for case in cases:
+        reporter = terminal.TerminalReporter(console)
+        console.print(f"[bold]{chosen.profile}/{case}[/]")
+        evidence = session.open_evidence(root, run_id, chosen.profile, case, reporter)
+        try:
+            outcomes.append(run.execute(chosen, case, variables, evidence))
+        finally:
+            reporter.done()
+        terminal.print_case(console, evidence.record, str(evidence.folder))
+        if outcomes[-1] is Outcome.INTERRUPTED:
+            break
+    return min(outcomes, key=list(Outcome).index).exit_code
+
+
+def _schema(arguments: argparse.Namespace) -> int:
+    import json
+
+    from e2e import profile
+
+    print(json.dumps(profile.schema(), indent=2))
+    return 0
+
+
+def _prompts(arguments: argparse.Namespace) -> int:
+    from e2e.oracle.commands import prompts_command
+
+    for line in prompts_command(
+        arguments.dataset, arguments.shots, arguments.samples, arguments.json
+    ):
+        print(line)
+    return 0
+
+
+def _score(arguments: argparse.Namespace) -> int:
+    from e2e.oracle.commands import score_command
+
+    for line in score_command(arguments.dataset, Path(arguments.responses), arguments.json):
+        print(line)
+    return 0
+
+
+def _canary_build(arguments: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from e2e import canary
+    from e2e.oracle import dataset
+
+    console = Console(stderr=True)
+    manifest = canary.build(
+        arguments.family,
+        arguments.out,
+        dataset.load(arguments.dataset),
+        seed=arguments.seed,
+        progress=lambda text: console.print(text, highlight=False),
+    )
+    print(manifest.summary())
+    return 0
+
+
+def _canary_audit(arguments: argparse.Namespace) -> int:
+    from e2e import canary
+
+    print(canary.audit(arguments.folder).table())
+    return 0

@@ -1,0 +1,205 @@
+"""pytest front: one test per profile and case, and fixtures for a user's own tests.
+
+A test that takes `case_plan`, `evidence` or `deployment` runs once per profile and case, with the
+id `<profile>/<case>`; `@pytest.mark.afd_case("canary-cpu/baseline-eager", ...)` narrows it.
+Nothing runs without its profile's opt-in variables; once opted in, missing set-up fails.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+if TYPE_CHECKING:
+    from e2e.evidence.case import CaseEvidence
+    from e2e.plan import CasePlan
+    from e2e.profile.model import Profile
+    from e2e.systems.deployment import Deployment
+
+_MARK = "afd_case"
+_RAN = pytest.StashKey[int]()
+_NOT_OPTED_IN = pytest.StashKey[dict[str, str]]()
+_CALL = pytest.StashKey[pytest.CallInfo[None]]()
+
+
+class CaseId(NamedTuple):
+    profile: str
+    case: str
+
+    def __str__(self) -> str:
+        return f"{self.profile}/{self.case}"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("afd-e2e")
+    group.addoption(
+        "--evidence",
+        metavar="DIR",
+        help="where afd-e2e keeps its runs (AFD_E2E_EVIDENCE, default runs/)",
+    )
+    group.addoption(
+        "--profile",
+        action="append",
+        metavar="PROFILE",
+        help="name or YAML file of a profile; default: all that are shipped",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", f"{_MARK}(*ids): run for these `<profile>/<case>` ids only (patterns allowed)"
+    )
+    config.stash[_RAN] = 0
+    config.stash[_NOT_OPTED_IN] = {}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "case_id" in metafunc.fixturenames:
+        mark = metafunc.definition.get_closest_marker(_MARK)
+        ids = _case_ids(tuple(metafunc.config.getoption("--profile") or ()))
+        if mark is not None:
+            ids = [case for case in ids if _matches(case, mark.args)]
+            if not ids:
+                raise pytest.UsageError(f"{metafunc.definition.nodeid}: no case is {mark.args}")
+        metafunc.parametrize("case_id", ids, ids=str, scope="function")
+
+
+def _matches(case: CaseId, patterns: tuple[str, ...]) -> bool:
+    from fnmatch import fnmatchcase
+
+    return any(fnmatchcase(str(case), pattern) for pattern in patterns)
+
+
+@cache
+def _load(name: str) -> Profile:
+    from e2e import profile
+
+    return profile.load(profile.find(name))
+
+
+def _case_ids(names: tuple[str, ...]) -> list[CaseId]:
+    from e2e import profile
+    from e2e.errors import ProfileError
+
+    try:
+        return [
+            CaseId(name, case) for name in names or profile.names() for case in _load(name).cases
+        ]
+    except ProfileError as error:
+        raise pytest.UsageError(str(error)) from error
+
+
+@pytest.fixture
+def case_id() -> CaseId:
+    """The profile and case that this test runs for."""
+    raise AssertionError("parametrised by pytest_generate_tests")
+
+
+@pytest.fixture
+def case_profile(case_id: CaseId, request: pytest.FixtureRequest) -> Profile:
+    """The case's profile, opted in; skips with the variables to set otherwise."""
+    from e2e import gate
+
+    profile = _load(case_id.profile)
+    missing = gate.missing_opt_in(profile, os.environ)
+    if missing:
+        line = gate.opt_in_line(profile)
+        request.config.stash[_NOT_OPTED_IN][case_id.profile] = line
+        pytest.skip(line)
+    request.config.stash[_RAN] += 1
+    return profile
+
+
+@pytest.fixture(scope="session")
+def _run_ids() -> dict[str, str]:
+    return {}
+
+
+@pytest.fixture
+def evidence(
+    case_id: CaseId,
+    case_profile: Profile,
+    request: pytest.FixtureRequest,
+    _run_ids: dict[str, str],
+) -> CaseEvidence:
+    """The record of this case, in `<evidence>/<run id>/<case>/`."""
+    from e2e import session
+
+    run_id = _run_ids.setdefault(case_id.profile, session.new_run_id(case_profile.profile))
+    root = session.evidence_root(request.config.getoption("--evidence"), os.environ)
+    folder_name = case_id.case
+    if (root / run_id / folder_name).exists():
+        folder_name = f"{case_id.case}-{request.node.originalname}"
+    return session.open_evidence(root, run_id, case_profile.profile, folder_name)
+
+
+@pytest.fixture
+def case_plan(case_id: CaseId, case_profile: Profile, evidence: CaseEvidence) -> CasePlan:
+    """What will be launched and checked, exactly. Missing set-up fails by name."""
+    from e2e import session
+    from e2e.errors import HarnessError
+
+    try:
+        with evidence.phase("prepare"):
+            return session.prepare(case_profile, case_id.case, os.environ, evidence.progress)
+    except HarnessError as error:
+        evidence.failure(error)
+        evidence.conclude()
+        pytest.fail(str(error), pytrace=False)
+
+
+@pytest.fixture
+def deployment(
+    case_plan: CasePlan, evidence: CaseEvidence, request: pytest.FixtureRequest
+) -> Iterator[Deployment]:
+    """A running deployment that has generated a token and proven its claims; after the test it is
+    stopped and every proof runs. `deployment.endpoint` is its OpenAI API."""
+    from e2e.errors import Outcome, TestFailed
+    from e2e.run import proven_deployment, recorded
+
+    with recorded(evidence):
+        with proven_deployment(case_plan, evidence) as running:
+            yield running
+            call = request.node.stash.get(_CALL, None)
+            if call is not None and call.excinfo is not None:
+                evidence.failure(TestFailed(f"{request.node.nodeid}: {call.excinfo.exconly()}"))
+    if evidence.conclude() not in (Outcome.PASSED, Outcome.TEST_FAILED):
+        pytest.fail(explain(evidence), pytrace=False)
+
+
+def explain(evidence: CaseEvidence) -> str:
+    """The failures of a concluded case, and where its evidence is."""
+    from e2e.evidence.explain import explain_failure
+
+    lines = [explain_failure(failure) for failure in evidence.record.failures]
+    return "\n".join([*lines, f"evidence: {evidence.folder}"])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Iterator[None]:
+    if call.when == "call":
+        item.stash[_CALL] = call
+    return (yield)
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    for profile, line in config.stash[_NOT_OPTED_IN].items():
+        terminalreporter.write_line(f"afd-e2e: {profile} did not run: {line}")
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """A run that asked for cases and ran none is a failure, not a success."""
+    config = session.config
+    skipped = config.stash[_NOT_OPTED_IN]
+    asked = bool(config.getoption("-k")) or any("::" in argument for argument in config.args)
+    asked = asked or "AFD_E2E_BACKEND" in os.environ
+    if exitstatus == 0 and skipped and config.stash[_RAN] == 0 and asked:
+        session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED

@@ -1,0 +1,81 @@
+"""The story of one case: launch the real thing, prove every claim, prove that nothing is left."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from e2e import claims, doctor, leases, oracle, proofs, session
+from e2e.errors import HarnessError, Interrupted, Outcome
+from e2e.evidence.case import CaseEvidence
+from e2e.plan import CasePlan
+from e2e.process import Owner
+from e2e.process.signals import interruptible
+from e2e.profile.model import Profile
+from e2e.systems.deployment import Deployment, launch
+
+
+def run_case(plan: CasePlan, evidence: CaseEvidence) -> None:
+    with proven_deployment(plan, evidence) as deployment:
+        oracle.evaluate(plan, deployment, evidence)
+
+
+@contextmanager
+def proven_deployment(plan: CasePlan, evidence: CaseEvidence) -> Iterator[Deployment]:
+    """A running deployment that has generated a token and shows what its profile claims.
+
+    Each proof takes a picture on entry and must find it again on exit.
+    """
+    doctor.require(plan, evidence)
+    with (
+        leases.hold(plan.devices, plan.ports, holder=evidence.record.run_id),
+        Owner(evidence.record.run_id, evidence.folder) as owner,
+        proofs.device_memory_returns(plan, owner, evidence),
+        proofs.shared_memory_returns(plan, owner, evidence),
+        proofs.ports_released(plan, owner, evidence),
+        proofs.no_process_left(plan, owner, evidence),
+        launch(plan, owner, evidence) as deployment,
+    ):
+        deployment.wait_until_generating()
+        claims.prove(plan, deployment, evidence)
+        yield deployment
+
+
+def execute(
+    profile: Profile, case: str, variables: Mapping[str, str], evidence: CaseEvidence
+) -> Outcome:
+    """Prepare and run a case; whatever ends it is in the evidence, and so is its outcome."""
+    with recorded(evidence):
+        with evidence.phase("prepare"):
+            plan = session.prepare(profile, case, variables, evidence.progress)
+        run_case(plan, evidence)
+    return evidence.conclude()
+
+
+@contextmanager
+def recorded(evidence: CaseEvidence) -> Iterator[None]:
+    """Everything that ends the body is kept as a failure and goes no further; a signal ends the
+    body once, and never a teardown."""
+    try:
+        with interruptible():
+            yield
+    except (Exception, KeyboardInterrupt) as error:
+        for failure in _chain(error):
+            evidence.failure(failure)
+
+
+def _chain(error: BaseException | None) -> Iterator[HarnessError]:
+    """The error and those it was raised on top of: a failure of a teardown hides no other."""
+    while error is not None:
+        if isinstance(error, HarnessError):
+            yield error
+        elif isinstance(error, KeyboardInterrupt):
+            yield Interrupted("interrupted")
+        elif isinstance(error, Exception):
+            yield HarnessError(
+                f"the harness itself failed: {type(error).__name__}: {error}",
+                lines=traceback.format_exception(error, chain=False),
+                mend="please report this with the evidence folder",
+            )
+        error = error.__context__ if error.__cause__ is None else None

@@ -1,0 +1,84 @@
+"""What a person at a terminal sees while a case runs, and at its end."""
+
+from __future__ import annotations
+
+import time
+
+from rich.console import Console
+from rich.markup import escape
+from rich.status import Status
+
+from e2e.evidence.record import CaseRecord
+
+_QUIET_SECONDS = 15
+
+
+class TerminalReporter:
+    """A spinner on a terminal; elsewhere (a CI log) a line per phase and one every 15 s."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._status: Status | None = None
+        self._phase = ""
+        self._last_line = 0.0
+
+    def phase(self, name: str) -> None:
+        self._phase = name
+        self._show("")
+        if not self._console.is_terminal:
+            self._console.print(f"  {name} …", highlight=False)
+            self._last_line = time.monotonic()
+
+    def progress(self, text: str) -> None:
+        self._show(text)
+        if not self._console.is_terminal and time.monotonic() - self._last_line > _QUIET_SECONDS:
+            self._console.print(f"    {text[:160]}", highlight=False, markup=False)
+            self._last_line = time.monotonic()
+
+    def _show(self, text: str) -> None:
+        if not self._console.is_terminal:
+            return
+        if self._status is None:
+            self._status = self._console.status("")
+            self._status.start()
+        width = max(20, self._console.width - 4)
+        self._status.update(escape(f"{self._phase}: {text}"[:width] if text else self._phase))
+
+    def done(self) -> None:
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+
+def print_case(console: Console, record: CaseRecord, folder: str) -> None:
+    """The verdict of one case in a screenful; everything else is in the evidence folder."""
+    good = record.outcome == "passed"
+    style = "bold green" if good else "bold red"
+    console.print(f"[{style}]{record.outcome}[/] {record.profile}/{record.case}")
+    if record.evaluation is not None:
+        result = record.evaluation
+        console.print(
+            f"  {result.correct_strict} of {result.samples_asked} strict "
+            f"({result.correct_flexible} flexible), {result.required} required",
+            highlight=False,
+        )
+        for check in result.checks:
+            mark = "[green]held[/]" if check.held else "[red]not held[/]"
+            console.print(f"  {check.name}: {mark}, {escape(check.seen)}", highlight=False)
+        if result.lowered_from is not None:
+            console.print(
+                f"  [yellow]not the profile's verdict: lowered from {result.lowered_from} samples[/]"
+            )
+    for title, items in (("claims", record.claims), ("proofs", record.proofs)):
+        held = sum(item.held for item in items)
+        if items:
+            console.print(f"  {title}: {held} of {len(items)} held", highlight=False)
+    for failure in record.failures:
+        where = ", ".join(filter(None, (failure.phase, failure.role, failure.device)))
+        head = f"{failure.outcome} ({where})" if where else failure.outcome
+        console.print(f"  [red]{head}[/]: {escape(failure.what)}", highlight=False)
+        for line in failure.lines[-12:]:
+            console.print(f"    | {line}", highlight=False, markup=False)
+        if failure.mend:
+            console.print(f"    to do: {escape(failure.mend)}", highlight=False)
+    console.print(f"  evidence: {escape(folder)}", highlight=False, soft_wrap=True)
