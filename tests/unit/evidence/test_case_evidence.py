@@ -1,0 +1,130 @@
+"""The record of a case: written at once, atomic, free of secrets, never green without a folder."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from e2e.errors import HarnessError, Outcome, ResidueLeft, ServerFailed, WrongAnswers
+from e2e.evidence.case import CaseEvidence
+from e2e.evidence.record import CaseRecord, Check, EvaluationRecord, Proof, Sample
+from e2e.evidence.secrets import redact, secret_values
+
+
+@pytest.fixture
+def evidence(tmp_path: Path) -> CaseEvidence:
+    return CaseEvidence(tmp_path / "case", "run-1", "canary-cpu", "baseline-eager")
+
+
+def read(evidence: CaseEvidence) -> CaseRecord:
+    return CaseRecord.model_validate_json((evidence.folder / "evidence.json").read_text())
+
+
+def test_each_change_is_on_disk_at_once(evidence: CaseEvidence) -> None:
+    evidence.proof(Proof(name="ports released", held=True))
+    assert [proof.name for proof in read(evidence).proofs] == ["ports released"]
+    assert read(evidence).outcome is None
+    assert not list(evidence.folder.glob("*.partial"))
+
+
+def test_a_case_without_failure_passes_and_says_so(evidence: CaseEvidence) -> None:
+    assert evidence.conclude() is Outcome.PASSED
+    assert read(evidence).outcome is Outcome.PASSED
+    assert "canary-cpu/baseline-eager: passed" in (evidence.folder / "summary.md").read_text()
+
+
+def test_what_ended_the_run_gives_the_outcome_and_hides_nothing(evidence: CaseEvidence) -> None:
+    evidence.failure(ResidueLeft("port 8000 is still bound"))
+    evidence.failure(ServerFailed("native exited with 3", role="native", lines=["Traceback"]))
+    assert evidence.conclude() is Outcome.SERVER_FAILED
+    summary = (evidence.folder / "summary.md").read_text()
+    assert "port 8000 is still bound" in summary
+    assert "native exited with 3" in summary
+    assert "Traceback" in summary
+
+
+def test_a_failure_carries_the_phase_it_ended(evidence: CaseEvidence) -> None:
+    with pytest.raises(WrongAnswers) as caught, evidence.phase("evaluation"):
+        raise WrongAnswers("6 of 7")
+    evidence.failure(caught.value)
+    assert read(evidence).failures[0].phase == "evaluation"
+    assert [phase.name for phase in read(evidence).phases] == ["evaluation"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes to a read-only folder")
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(HarnessError, match="cannot be made"):
+        CaseEvidence(tmp_path / "case", "run-1", "p", "c")
+
+
+def test_a_folder_that_is_a_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "case").write_text("")
+    with pytest.raises(HarnessError, match="cannot be made") as caught:
+        CaseEvidence(tmp_path / "case", "run-1", "p", "c")
+    assert "AFD_E2E_EVIDENCE" in caught.value.mend
+
+
+def test_no_case_passes_without_its_evidence(evidence: CaseEvidence) -> None:
+    (evidence.folder / "evidence.json").unlink()
+    evidence.folder.rmdir()
+    evidence.note("lost")
+    assert evidence.conclude() is Outcome.HARNESS_ERROR
+
+
+def test_secrets_never_reach_a_file(tmp_path: Path) -> None:
+    token = 'hf_"quoted"value'
+    evidence = CaseEvidence(tmp_path / "c", "r", "p", "c", secrets=secret_values({"HF_TOKEN": token}))
+    evidence.failure(ServerFailed("died", lines=[f"using token {token}"]))
+    evidence.conclude()
+    for path in evidence.folder.iterdir():
+        assert token not in path.read_text()
+        assert json.dumps(token)[1:-1] not in path.read_text()
+    assert "[redacted]" in (evidence.folder / "summary.md").read_text()
+
+
+@pytest.mark.parametrize("name", ["HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "VLLM_API_KEY", "PASSWORD"])
+def test_secret_names_are_known(name: str) -> None:
+    assert secret_values({name: "0a1b2c3d", "PATH": "/usr/bin:/bin"}) == ["0a1b2c3d"]
+
+
+def test_numbers_that_are_no_secrets_stay() -> None:
+    assert secret_values({"MAX_TOKENS": "1000000"}) == []
+
+
+def test_the_longer_secret_goes_first() -> None:
+    values = secret_values({"A_TOKEN": "abcdef", "B_TOKEN": "abcdefgh"})
+    assert redact("abcdefgh", values) == "[redacted]"
+
+
+def test_the_summary_marks_what_is_not_the_profiles_verdict(evidence: CaseEvidence) -> None:
+    sample = Sample(
+        doc_id=0,
+        prompt_sha256="0",
+        question="q",
+        gold="18",
+        text="#### 17 | pipe\nline",
+        finish_reason="stop",
+        strict=False,
+        flexible=False,
+    )
+    evidence.evaluation(
+        EvaluationRecord(
+            dataset="bundled",
+            dataset_sha256="0",
+            shots=8,
+            samples_asked=1,
+            required=1,
+            match="strict",
+            correct_strict=0,
+            correct_flexible=0,
+            lowered_from=7,
+            checks=[Check(name="number", held=False, required="1 of 1", seen="0 of 1")],
+            samples=[sample],
+        )
+    )
+    evidence.conclude()
+    summary = (evidence.folder / "summary.md").read_text()
+    assert "Not the profile's verdict" in summary
+    assert "#### 17 \\| pipe line" in summary
