@@ -1,0 +1,43 @@
+# `make` alone says what there is.
+
+VENV := .venv
+BIN := $(VENV)/bin
+# PYTHON=/path/to/python3.12 chooses another interpreter for the virtual environment.
+BOOTSTRAP := $(or $(PYTHON),python3)
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup demo test lint types unit faults e2e-cpu clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo "First light:  make demo"
+	@echo "Then:         $(BIN)/afd-e2e --help"
+
+setup: ## .venv with everything for this machine's lanes (once; a second time returns at once)
+	@$(BOOTSTRAP) -m tools.setup_venv --venv $(VENV)
+
+demo: setup ## a real vLLM server on this CPU: seven questions, every claim and proof
+	@$(BIN)/afd-e2e run canary-cpu --case baseline-eager
+
+test: lint types unit faults e2e-cpu ## set-up, then every check this machine can do
+
+lint: setup ## ruff: lint and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup ## pyright
+	$(BIN)/pyright
+
+unit: setup ## pure tests, seconds
+	$(BIN)/pytest tests/unit
+
+faults: setup ## stand-in servers that misbehave
+	$(BIN)/pytest tests/faults --timeout 300
+
+e2e-cpu: setup ## real servers on this CPU, one test per profile and case
+	AFD_E2E_BACKEND=cpu $(BIN)/pytest tests/e2e
+
+clean: ## remove the virtual environment, caches and build folders; runs/ stays
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,79 @@
+"""One step of the set-up: a command with a title, its output in the log, a sign of life."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+_SIGN_OF_LIFE_SECONDS = 10.0
+_LINE = 100
+# These would make pip or Python act outside the environment, or on other modules than its own.
+_MISLEADING = (
+    "PIP_PREFIX", "PIP_ROOT", "PIP_TARGET", "PIP_USER", "PYTHONHOME", "PYTHONPATH",
+)  # fmt: skip
+
+
+class StepFailed(Exception):
+    """A command ended with another code than 0; `lines` are its last ones."""
+
+    def __init__(self, code: int, lines: Sequence[str]) -> None:
+        super().__init__(f"exit code {code}")
+        self.code = code
+        self.lines = tuple(lines)
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def run(title: str, argv: Sequence[str], log: Path, cwd: Path) -> None:
+    """Run a command to its end. Raises StepFailed; kills the command when interrupted."""
+    say(f"  {title} ...")
+    begin = time.monotonic()
+    with log.open("ab") as output:
+        output.write(f"\n$ {' '.join(argv)}\n".encode())
+        output.flush()
+        start = output.tell()
+        process = subprocess.Popen(
+            argv,
+            cwd=cwd,
+            env=environment(os.environ),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        while (code := _wait(process)) is None:
+            lines = last_lines(log, start, 1)
+            say(f"    {time.monotonic() - begin:4.0f} s  {lines[0] if lines else ''}")
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    if code != 0:
+        raise StepFailed(code, last_lines(log, start, 20))
+    say(f"    {time.monotonic() - begin:4.0f} s  done")
+
+
+def environment(inherited: Mapping[str, str]) -> dict[str, str]:
+    """The inherited environment, pip's configuration included, without what misleads."""
+    kept = {name: value for name, value in inherited.items() if name not in _MISLEADING}
+    return kept | {"PIP_NO_INPUT": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+
+
+def last_lines(log: Path, start: int, count: int) -> list[str]:
+    """The last lines that are not empty after offset `start`; long ones are cut."""
+    with log.open("rb") as file:
+        file.seek(start)
+        lines = file.read().decode(errors="replace").splitlines()
+    return [line.rstrip()[:_LINE] for line in lines if line.strip()][-count:]
+
+
+def _wait(process: subprocess.Popen[bytes]) -> int | None:
+    try:
+        return process.wait(_SIGN_OF_LIFE_SECONDS)
+    except subprocess.TimeoutExpired:
+        return None
