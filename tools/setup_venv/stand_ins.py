@@ -17,7 +17,7 @@ _METADATA = """\
 Metadata-Version: 2.1
 Name: {name}
 Version: {version}
-Summary: Stand-in of afd-e2e: metadata alone, no module. See tool.afd-e2e.setup in its pyproject.toml.
+Summary: Stand-in of afd-e2e: metadata alone, no module; see its pyproject.toml.
 """
 _WHEEL = """\
 Wheel-Version: 1.0
