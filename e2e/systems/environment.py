@@ -21,5 +21,6 @@ def role_environment(
         VLLM_API_KEY=api_key,
         VLLM_RPC_BASE_PATH=str(private),
         TMPDIR=str(private),
+        SPT_NOENV="1",  # setproctitle leaves /proc/<pid>/environ whole: claims are read from it
     )
     return environment
