@@ -10,6 +10,7 @@ from pathlib import Path
 
 _SIGN_OF_LIFE_SECONDS = 10.0
 _LINE = 100
+_ACTIVITIES = ("Collecting", "Downloading", "Building", "Installing", "Preparing")
 # These would make pip or Python act outside the environment, or on other modules than its own.
 _MISLEADING = (
     "PIP_PREFIX", "PIP_ROOT", "PIP_TARGET", "PIP_USER", "PYTHONHOME", "PYTHONPATH",
@@ -47,14 +48,13 @@ def run(title: str, argv: Sequence[str], log: Path, cwd: Path) -> None:
         )
     try:
         while (code := _wait(process)) is None:
-            lines = last_lines(log, start, 1)
-            say(f"    {time.monotonic() - begin:4.0f} s  {lines[0] if lines else ''}")
+            say(f"    {time.monotonic() - begin:4.0f} s  {activity(lines_of(log, start))}")
     finally:
         if process.poll() is None:
             process.kill()
             process.wait()
     if code != 0:
-        raise StepFailed(code, last_lines(log, start, 20))
+        raise StepFailed(code, lines_of(log, start)[-20:])
     say(f"    {time.monotonic() - begin:4.0f} s  done")
 
 
@@ -64,12 +64,18 @@ def environment(inherited: Mapping[str, str]) -> dict[str, str]:
     return kept | {"PIP_NO_INPUT": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
 
 
-def last_lines(log: Path, start: int, count: int) -> list[str]:
-    """The last lines that are not empty after offset `start`; long ones are cut."""
+def lines_of(log: Path, start: int) -> list[str]:
+    """The lines that are not empty after offset `start`; long ones are cut."""
     with log.open("rb") as file:
         file.seek(start)
         lines = file.read().decode(errors="replace").splitlines()
-    return [line.rstrip()[:_LINE] for line in lines if line.strip()][-count:]
+    return [line.rstrip()[:_LINE] for line in lines if line.strip()]
+
+
+def activity(lines: Sequence[str]) -> str:
+    """What pip does now: the last of its lines that says so."""
+    doing = (line.strip() for line in reversed(lines) if line.strip().startswith(_ACTIVITIES))
+    return next(doing, "")
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int | None:
