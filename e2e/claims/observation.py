@@ -1,0 +1,88 @@
+"""What was seen of a live deployment, gathered once; claims judge it and look at nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from e2e.claims import log, processes
+from e2e.claims.packages import Packages
+from e2e.claims.processes import SeenProcess
+from e2e.plan import CasePlan, RolePlan
+
+
+class HasPid(Protocol):
+    @property
+    def pid(self) -> int: ...
+
+
+class Process(Protocol):
+    @property
+    def log(self) -> Path: ...
+
+    def living(self) -> Sequence[HasPid]: ...
+
+
+class LiveRole(Protocol):
+    @property
+    def plan(self) -> RolePlan: ...
+
+    @property
+    def process(self) -> Process: ...
+
+
+class Deployment(Protocol):
+    @property
+    def roles(self) -> Mapping[str, LiveRole]: ...
+
+
+@dataclass(frozen=True)
+class RoleSeen:
+    """One role: its log, its living processes, and the packages of its own interpreter."""
+
+    plan: RolePlan
+    log: log.LogFacts
+    processes: tuple[SeenProcess, ...]
+    packages: Packages
+
+
+@dataclass(frozen=True)
+class Observation:
+    """The whole deployment. `config` is the config.json of the plan's checkpoint, None where it
+    could not be read."""
+
+    plan: CasePlan
+    roles: tuple[RoleSeen, ...]
+    config: Mapping[str, Any] | None = field(default=None)
+
+
+def observe(
+    plan: CasePlan, deployment: Deployment, devices: Mapping[int, frozenset[str]]
+) -> Observation:
+    """`devices`: which pid is on which devices, by UUID (NVML)."""
+    return Observation(
+        plan=plan,
+        roles=tuple(_observe_role(role, devices) for role in deployment.roles.values()),
+        config=read_config(Path(plan.model)),
+    )
+
+
+def read_config(model: Path) -> Mapping[str, Any] | None:
+    try:
+        return json.loads((model / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def _observe_role(role: LiveRole, devices: Mapping[int, frozenset[str]]) -> RoleSeen:
+    pids = [process.pid for process in role.process.living()]
+    living = tuple(processes.observe(pids, devices))
+    return RoleSeen(
+        plan=role.plan,
+        log=log.read(role.process.log),
+        processes=living,
+        packages=Packages.of(processes.interpreter_of(living)),
+    )
