@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from e2e.errors import SetupMissing
+from e2e.oracle.strict_json import is_unicode
 
 VARIABLE = "AFD_E2E_GSM8K"
 HUB_ID = "openai/gsm8k"
 BUNDLED = Path(__file__).parent / "data"
-_HUB_ID_FORM = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
+_HUB_ID_FORM = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 @dataclass(frozen=True)
@@ -36,21 +37,25 @@ class Dataset:
     source: str
 
 
-def load(name_or_folder: str, variables: Mapping[str, str] = os.environ) -> Dataset:
-    """`bundled` (the project's own set), `gsm8k` (folder or hub id in AFD_E2E_GSM8K, else the
-    hub's GSM8K), or a folder of train.jsonl and test.jsonl.
+def chosen(name: str, variables: Mapping[str, str]) -> str:
+    """What `load` is to be given for a profile's data set: `gsm8k` is the folder or hub id in
+    AFD_E2E_GSM8K, or the hub's GSM8K."""
+    return (variables.get(VARIABLE) or HUB_ID) if name == "gsm8k" else name
+
+
+def load(name: str, variables: Mapping[str, str] = os.environ) -> Dataset:
+    """`bundled` (the project's own set), `gsm8k` (see `chosen`), a folder of train.jsonl and
+    test.jsonl, or a hub id `owner/name` where there is no such folder.
 
     Raises SetupMissing with file:line where there is one.
     """
-    if name_or_folder == "bundled":
-        return _from_folder(BUNDLED, "bundled")
-    if name_or_folder != "gsm8k":
-        return _from_folder(Path(name_or_folder).expanduser(), name_or_folder)
-    chosen = variables.get(VARIABLE) or HUB_ID
-    folder = Path(chosen).expanduser()
-    if folder.is_dir() or not _HUB_ID_FORM.fullmatch(chosen):
-        return _from_folder(folder, chosen)
-    return _from_hub(chosen)
+    if name == "bundled":
+        return _from_folder(BUNDLED, name)
+    source = chosen(name, variables)
+    folder = Path(source).expanduser()
+    if folder.is_dir() or not _HUB_ID_FORM.fullmatch(source):
+        return _from_folder(folder, source)
+    return _from_hub(source)
 
 
 def _from_folder(folder: Path, source: str) -> Dataset:
@@ -78,7 +83,8 @@ def _from_hub(hub_id: str) -> Dataset:
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         # `datasets` documents no base class; offline, missing and unreadable are among these.
         raise SetupMissing(
-            f"data set {hub_id} cannot be had: {type(error).__name__}: {str(error)[:300]}",
+            f"data set {hub_id} is no folder and cannot be had from the hub:"
+            f" {type(error).__name__}: {str(error)[:300]}",
             mend=f"set {VARIABLE} to a folder of train.jsonl and test.jsonl, or fill the hub's"
             " cache on this machine first (HF_HUB_OFFLINE and HF_DATASETS_OFFLINE are honoured)",
         ) from error
@@ -121,17 +127,9 @@ def _row(value: object, where: str) -> Row:
             raise SetupMissing(f"{where}: no key {key!r} (keys: {found})", mend=_LINE_FORM)
         if not isinstance(text, str) or not text.strip():
             raise SetupMissing(f"{where}: {key!r} is not a text, or empty", mend=_LINE_FORM)
-        if not _is_unicode(text):
+        if not is_unicode(text):
             raise SetupMissing(f"{where}: {key!r} holds half a surrogate pair", mend=_LINE_FORM)
     return Row(value["question"], value["answer"])
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _dataset(train: Iterable[Row], test: Iterable[Row], source: str) -> Dataset:

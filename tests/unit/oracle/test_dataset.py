@@ -145,5 +145,7 @@ def test_hub_id_offline_is_a_named_error(tmp_path: Path) -> None:
         text=True,
         timeout=60,
     )
-    assert "data set nobody/no-such-set cannot be had" in done.stdout, done.stderr
+    assert (
+        "data set nobody/no-such-set is no folder and cannot be had from the hub" in done.stdout
+    ), done.stderr
     assert "AFD_E2E_GSM8K" in done.stdout

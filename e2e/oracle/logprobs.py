@@ -1,0 +1,96 @@
+"""Tokens of an answer with their log-probabilities, out of a choice of a reply.
+
+Tokens are named `token_id:N` (vLLM's `return_tokens_as_token_ids`), in both APIs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from e2e.oracle.strict_json import Malformed, excerpt
+
+
+@dataclass(frozen=True)
+class AnswerTokens:
+    """One entry a token, in order; natural logarithms."""
+
+    token_ids: list[int]
+    logprobs: list[float]
+    top_logprobs: list[dict[int, float]]
+
+
+def completion_tokens(choice: dict[str, Any]) -> AnswerTokens:
+    """Raises Malformed where anything is missing, not finite, or of unequal length."""
+    lists = _dict(choice.get("logprobs"), "logprobs")
+    names = _list(lists.get("tokens"), "logprobs.tokens")
+    return _checked(
+        choice,
+        [_token_id(name) for name in names],
+        [_finite(value) for value in _list(lists.get("token_logprobs"), "token_logprobs")],
+        [
+            {_token_id(name): _finite(value) for name, value in _dict(top, "top_logprobs").items()}
+            for top in _list(lists.get("top_logprobs"), "top_logprobs")
+        ],
+    )
+
+
+def chat_tokens(choice: dict[str, Any]) -> AnswerTokens:
+    """Raises Malformed where anything is missing, not finite, or of unequal length."""
+    content = _list(_dict(choice.get("logprobs"), "logprobs").get("content"), "logprobs.content")
+    entries = [_dict(entry, "logprobs.content") for entry in content]
+    return _checked(
+        choice,
+        [_token_id(entry.get("token")) for entry in entries],
+        [_finite(entry.get("logprob")) for entry in entries],
+        [
+            {
+                _token_id(top.get("token")): _finite(top.get("logprob"))
+                for top in _list(entry.get("top_logprobs"), "top_logprobs")
+            }
+            for entry in entries
+        ],
+    )
+
+
+def _checked(
+    choice: dict[str, Any],
+    token_ids: list[int],
+    logprobs: list[float],
+    top_logprobs: list[dict[int, float]],
+) -> AnswerTokens:
+    if not token_ids:
+        raise Malformed("no log-probabilities in the reply")
+    if not len(token_ids) == len(logprobs) == len(top_logprobs):
+        raise Malformed("lists of log-probabilities of unequal length")
+    if not all(top_logprobs):
+        raise Malformed(f"no log-probabilities at token {top_logprobs.index({})}")
+    if choice.get("token_ids", token_ids) not in (None, token_ids):
+        raise Malformed("token_ids and log-probabilities are of different tokens")
+    return AnswerTokens(token_ids, logprobs, top_logprobs)
+
+
+def _dict(value: object, name: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise Malformed(f"no log-probabilities in the reply: {name} is {excerpt(value)}")
+    return value
+
+
+def _list(value: object, name: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise Malformed(f"no log-probabilities in the reply: {name} is {excerpt(value)}")
+    return value
+
+
+def _token_id(name: object) -> int:
+    digits = name.removeprefix("token_id:") if isinstance(name, str) else ""
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 10):
+        raise Malformed(f"a token is named {excerpt(name)} instead of token_id:N")
+    return int(digits)
+
+
+def _finite(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise Malformed(f"a log-probability is {excerpt(value)}")
+    return float(value)
