@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from tools.setup_venv import stand_ins, steps
+from tools.setup_venv import stand_ins
 from tools.setup_venv.errors import SetupError
 from tools.setup_venv.interpreter import Interpreter
 from tools.setup_venv.settings import Settings
 from tools.setup_venv.stamp import Stamp
-from tools.setup_venv.steps import StepFailed, say
+from tools.setup_venv.steps import StepFailed, Steps, say
 
 _GIB = 1 << 30
 _NO_BUILD = "No matching distribution found"
@@ -35,7 +35,7 @@ def ensure(root: Path, venv: Path, settings: Settings, python: Interpreter) -> N
     )
     scratch = root / "build" / "setup"
     scratch.mkdir(parents=True, exist_ok=True)
-    with _alone(scratch / "lock"):
+    with _alone(scratch / "lock") as lock:
         found = Stamp.read(venv)
         if found == wanted and intact(venv, settings):
             say(f"set-up: {venv.name} is complete")
@@ -47,14 +47,14 @@ def ensure(root: Path, venv: Path, settings: Settings, python: Interpreter) -> N
             _require_disk(root, settings.disk_gib)
         venv.mkdir(exist_ok=True)
         replace(wanted, complete=False).write(venv)
-        log = scratch / "log"
-        log.write_bytes(b"")
+        steps = Steps(cwd=root, log=scratch / "log", lock=lock)
+        steps.log.write_bytes(b"")
         try:
-            _install(root, venv, settings, python, log)
+            _install(steps, venv, settings, python)
         except StepFailed as failed:
             raise SetupError(
                 f"the last step failed: {failed}",
-                f"read {log}; when it is mended, `make setup` starts over",
+                f"read {steps.log}; when it is mended, `make setup` starts over",
                 failed.lines,
             ) from failed
         wanted.write(venv)
@@ -71,15 +71,15 @@ def intact(venv: Path, settings: Settings) -> bool:
     )
 
 
-def _install(root: Path, venv: Path, settings: Settings, python: Interpreter, log: Path) -> None:
+def _install(steps: Steps, venv: Path, settings: Settings, python: Interpreter) -> None:
     executable = str(venv / "bin" / "python")
 
     def pip(title: str, *arguments: str) -> None:
-        command = [executable, "-m", "pip", "install", "--progress-bar", "off", *arguments]
-        steps.run(title, command, log, root)
+        options = ["--progress-bar", "off"]
+        steps.run(title, [executable, "-m", "pip", "install", *options, *arguments])
 
     if not Path(executable).exists():
-        steps.run("virtual environment", [python.executable, "-m", "venv", str(venv)], log, root)
+        steps.run("virtual environment", [python.executable, "-m", "venv", str(venv)])
     if settings.torch:
         try:
             pip(settings.torch, settings.torch)
@@ -89,13 +89,13 @@ def _install(root: Path, venv: Path, settings: Settings, python: Interpreter, lo
             say(f"    none where pip looks, so from {settings.cpu_index}")
             pip(settings.torch, settings.torch, "--extra-index-url", settings.cpu_index)
     if settings.stand_ins:
-        wheels = [str(stand_ins.write(each, log.parent)) for each in settings.stand_ins]
+        wheels = [str(stand_ins.write(each, steps.log.parent)) for each in settings.stand_ins]
         pip("stand-ins", "--no-index", "--no-deps", "--force-reinstall", *wheels)
     extras = f"[{','.join(settings.extras)}]" if settings.extras else ""
     pip("the project and what it needs", "--editable", f".{extras}")
     if settings.torch:
         check = Path(__file__).with_name("check_vllm.py")
-        steps.run("import vllm", [executable, str(check)], log, root)
+        steps.run("import vllm", [executable, str(check)])
 
 
 def _discard(venv: Path, found: Stamp | None) -> None:
@@ -124,12 +124,12 @@ def _require_disk(root: Path, gib: float) -> None:
 
 
 @contextmanager
-def _alone(lock: Path) -> Iterator[None]:
-    """One set-up at a time; a second one waits, and then finds the work done."""
+def _alone(lock: Path) -> Iterator[int]:
+    """One set-up at a time; a second one waits, and then finds the work done. Yields the lock."""
     with lock.open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             print("set-up: another one is running; waiting for it", file=sys.stderr, flush=True)
             fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        yield file.fileno()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 _SIGN_OF_LIFE_SECONDS = 10.0
@@ -30,32 +32,47 @@ def say(text: str) -> None:
     print(text, flush=True)
 
 
-def run(title: str, argv: Sequence[str], log: Path, cwd: Path) -> None:
-    """Run a command to its end. Raises StepFailed; kills the command when interrupted."""
-    say(f"  {title} ...")
-    begin = time.monotonic()
-    with log.open("ab") as output:
-        output.write(f"\n$ {' '.join(argv)}\n".encode())
-        output.flush()
-        start = output.tell()
-        process = subprocess.Popen(
-            argv,
-            cwd=cwd,
-            env=environment(os.environ),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        while (code := _wait(process)) is None:
-            say(f"    {time.monotonic() - begin:4.0f} s  {activity(lines_of(log, start))}")
-    finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
-    if code != 0:
-        raise StepFailed(code, lines_of(log, start)[-20:])
-    say(f"    {time.monotonic() - begin:4.0f} s  done")
+@dataclass(frozen=True)
+class Steps:
+    """Where commands run and what they share.
+
+    `lock` is the descriptor of the set-up's lock. Commands inherit it, so that one which outlives
+    a killed set-up keeps the next set-up waiting instead of writing into its environment.
+    """
+
+    cwd: Path
+    log: Path
+    lock: int
+
+    def run(self, title: str, argv: Sequence[str]) -> None:
+        """Run a command to its end. Raises StepFailed; kills the command when interrupted."""
+        say(f"  {title} ...")
+        begin = time.monotonic()
+        with self.log.open("ab") as output:
+            output.write(f"\n$ {' '.join(argv)}\n".encode())
+            output.flush()
+            start = output.tell()
+            process = subprocess.Popen(
+                argv,
+                cwd=self.cwd,
+                env=environment(os.environ),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                pass_fds=(self.lock,),
+                process_group=0,
+            )
+        try:
+            while (code := _wait(process)) is None:
+                doing = activity(lines_of(self.log, start))
+                say(f"    {time.monotonic() - begin:4.0f} s  {doing}")
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        if code != 0:
+            raise StepFailed(code, lines_of(self.log, start)[-20:])
+        say(f"    {time.monotonic() - begin:4.0f} s  done")
 
 
 def environment(inherited: Mapping[str, str]) -> dict[str, str]:

@@ -30,7 +30,7 @@ class Machine:
         self.argv: list[str] = []
         self.fails: dict[str, list[list[str]]] = {}
 
-    def run(self, title: str, argv: Sequence[str], log: Path, cwd: Path) -> None:
+    def run(self, title: str, argv: Sequence[str]) -> None:
         self.ran.append(title)
         self.argv = list(argv)
         if outcomes := self.fails.get(title):
@@ -59,7 +59,7 @@ ALL = [
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     machine = Machine(tmp_path)
-    monkeypatch.setattr(build.steps, "run", machine.run)
+    monkeypatch.setattr(build.Steps, "run", lambda _, title, argv: machine.run(title, argv))
     return machine
 
 
@@ -91,15 +91,15 @@ def test_another_python_starts_over(machine: Machine) -> None:
 def test_interrupted_is_never_taken_as_done(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(title: str, argv: Sequence[str], log: Path, cwd: Path) -> None:
-        machine.run(title, argv, log, cwd)
+    def interrupt(_: object, title: str, argv: Sequence[str]) -> None:
+        machine.run(title, argv)
         if title == "stand-ins":
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(build.steps, "run", interrupt)
+    monkeypatch.setattr(build.Steps, "run", interrupt)
     with pytest.raises(KeyboardInterrupt):
         machine.set_up()
-    monkeypatch.setattr(build.steps, "run", machine.run)
+    monkeypatch.setattr(build.Steps, "run", lambda _, title, argv: machine.run(title, argv))
     assert machine.set_up() == ALL
 
 
