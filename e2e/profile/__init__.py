@@ -1,0 +1,27 @@
+"""Profiles: YAML files that are checked as a whole, every problem at its line and column."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from e2e.profile import extends, rules, typed
+from e2e.profile.model import Profile
+from e2e.profile.problems import InvalidProfile
+from e2e.profile.schema import schema
+from e2e.profile.shipped import find, names
+
+__all__ = ["Profile", "find", "load", "names", "schema"]
+
+
+def load(path: Path) -> Profile:
+    """The profile in a file, with what it extends.
+
+    Raises InvalidProfile (a ProfileError) with all problems of the file and of those it extends.
+    """
+    root, problems = extends.read_extended(path)
+    profile, type_problems = typed.check(root)
+    problems = [*problems, *type_problems, *rules.check(root)]
+    if profile is None or problems:
+        raise InvalidProfile(problems)
+    profile.inherited.update(extends.inherited(root, path))
+    return profile

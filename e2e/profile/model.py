@@ -4,12 +4,31 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    PositiveFloat,
+    PositiveInt,
+    PrivateAttr,
+)
 
-Scalar = bool | int | float | str
-FlagValue = Scalar | list[Scalar] | dict[str, Scalar | list[Scalar]] | None
-CaseId = Annotated[str, Field(pattern=r"^[a-z0-9]+([-_][a-z0-9]+)*$")]
+KEBAB = r"^[a-z0-9]+(-[a-z0-9]+)*$"
+KEBAB_WITH_VERSIONS = r"^[a-z0-9]+([-_][a-z0-9]+)*$"
+VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]*$"
+VARIABLE_PATTERN = r"^[A-Za-z_*][A-Za-z0-9_*]*$"
+
+RoleName = Literal["native", "attention", "ffn"]
+CaseId = Annotated[str, Field(pattern=KEBAB)]
+ProfileId = Annotated[str, Field(pattern=KEBAB_WITH_VERSIONS)]
+Variable = Annotated[str, Field(pattern=VARIABLE)]
+VariablePattern = Annotated[str, Field(pattern=VARIABLE_PATTERN)]
+NotEmpty = Annotated[str, Field(min_length=1)]
 Slot = Annotated[int, Field(ge=0)]
+Port = Annotated[int, Field(ge=1024, le=65535)]
+ExitCode = Annotated[int, Field(ge=-64, le=255)]
+Args = dict[str, JsonValue]
 
 
 class Strict(BaseModel):
@@ -29,12 +48,14 @@ class Hardware(Strict):
 class Model(Strict):
     """Where the checkpoint is and what its config.json must say."""
 
-    variable: str = Field(description="Environment variable that holds the checkpoint's path.")
+    variable: Variable = Field(description="Environment variable that holds the checkpoint's path.")
     canary: Literal["qwen3_moe", "deepseek_v2", "qwen3_5_moe"] | None = Field(
         default=None, description="Canary family built and used when the variable is not set."
     )
-    config: dict[str, Scalar | list[Scalar]] = Field(
-        default={}, description="Keys of config.json (dots for nesting) and their values."
+    config: dict[str, JsonValue] = Field(
+        default={},
+        description="Keys of config.json and their values; dots for nesting. A key without dots "
+        "is looked for at the top, then in text_config.",
     )
     weights_gib: PositiveFloat | None = Field(
         default=None, description="Size of the weights, checked against disk before a launch."
@@ -44,53 +65,79 @@ class Model(Strict):
 class Gate(Strict):
     """What opts in, and what must be set once opted in."""
 
-    opt_in: dict[str, str] = Field(description="Variables and the values that opt in.")
-    needs: list[str] = Field(default=[], description="Variables that must be set then.")
+    opt_in: dict[Variable, NotEmpty] = Field(
+        min_length=1, description="Variables and the values that opt in, all of them together."
+    )
+    opt_in_with: list[Variable] = Field(
+        default=[], description="Variables that must be set, to any value, to opt in."
+    )
+    unless: list[Variable] = Field(
+        default=[],
+        description="Variables that ask for another profile: while one is set, this one is not "
+        "opted in.",
+    )
+    needs: list[Variable] = Field(
+        default=[],
+        description="Variables that must be set once opted in, beside the model's own.",
+    )
 
 
 class Environment(Strict):
     """The environment of the servers, as a difference to the harness's own."""
 
-    set: dict[str, str] = {}
-    scrub: list[str] = Field(default=[], description="Names or patterns (*) never inherited.")
+    set: dict[Variable, str] = Field(default={}, description="Variables and their values (text).")
+    scrub: list[VariablePattern] = Field(
+        default=[], description="Names or patterns (*) of variables that are never inherited."
+    )
 
 
 class Server(Strict):
-    """Settings shared by all cases. Flags are written without their leading dashes."""
+    """Settings shared by all cases."""
 
-    name: str = Field(description="Prefix of the served model name; the role is appended.")
-    port: PositiveInt = Field(description="Base HTTP port; the FFN role gets the next one.")
-    args: dict[str, FlagValue] = Field(
+    name: NotEmpty = Field(
+        description="Prefix of the served model name: -baseline, -attention or -ffn is appended."
+    )
+    port: Port = Field(description="HTTP port; the FFN role gets the next one.")
+    args: Args = Field(
         default={},
-        description="vllm serve flags: true is a bare flag, false or null leaves it out.",
+        description="vllm serve flags without their dashes: true is a bare flag, a list several "
+        "values, a mapping JSON; false or null leaves the flag out.",
     )
 
 
 class Afd(Strict):
     """How Attention and FFN find each other: `additional_config["afd"]`."""
 
-    plugin: str = Field(description="Entry point in the group vllm.general_plugins.")
-    connector: str
-    port: PositiveInt = Field(description="Base port of the connector.")
+    plugin: NotEmpty = Field(description="Entry point in the group vllm.general_plugins.")
+    connector: NotEmpty
+    port: Port = Field(description="First port of the connector; each FFN rank adds the next one.")
     asynchronous: bool = Field(
         default=False, description="Asynchronous connector: Attention is launched first."
     )
-    gate_on_attention: bool = False
-    connector_extra: dict[str, Scalar] = {}
-    ffn_ready: str = Field(
+    gate_on_attention: bool = Field(
+        default=False, description="Attention computes the gate (compute_gate_on_attention)."
+    )
+    connector_extra: dict[str, JsonValue] = Field(
+        default={}, description="Settings of the connector (connector_extra_config)."
+    )
+    ffn_ready: NotEmpty = Field(
         default="AFD FFN EngineCore started; workers run connector loop.",
         description="Log line by which FFN says that it is ready.",
     )
 
 
 class Layout(Strict):
-    """The ranks of one role. DP x TP device slots; EP, when on, is DP x TP."""
+    """The ranks of one role: DP x TP, one device slot each, in rank order."""
 
-    dp: PositiveInt = 1
-    tp: PositiveInt = 1
-    ep: PositiveInt | Literal[False] = False
-    devices: list[Slot] = Field(min_length=1)
-    args: dict[str, FlagValue] = {}
+    dp: PositiveInt = Field(default=1, description="Data-parallel ranks.")
+    tp: PositiveInt = Field(default=1, description="Tensor-parallel ranks.")
+    ep: PositiveInt | Literal[False] = Field(
+        default=False, description="Expert-parallel ranks: DP x TP, or false."
+    )
+    devices: list[Slot] = Field(
+        min_length=1, description="Slots: positions in AFD_E2E_DEVICES, counted from 0."
+    )
+    args: Args = Field(default={}, description="Flags of this role alone.")
 
 
 class Dbo(Strict):
@@ -103,9 +150,11 @@ class Dbo(Strict):
 class Execution(Strict):
     mode: Literal["eager", "graph"]
     capture_size: PositiveInt | None = Field(
-        default=None, description="Batch size captured in graph mode."
+        default=None,
+        description="Graph mode: the captured batch size, and the largest batch (max-num-seqs, "
+        "max-num-batched-tokens) unless args say otherwise.",
     )
-    dbo: Dbo | None = None
+    dbo: Dbo | None = Field(default=None, description="Graph mode with dual-batch overlap.")
 
 
 class Evaluation(Strict):
@@ -115,12 +164,31 @@ class Evaluation(Strict):
     shots: Annotated[int, Field(ge=0, le=64)] = 8
     samples: PositiveInt = 7
     match: Literal["strict", "flexible"] = "strict"
-    required: PositiveInt = Field(default=7, description="How many answers must be right.")
+    required: PositiveInt = Field(default=7, description="How many of the samples must be right.")
+    larger_share: Annotated[float, Field(gt=0, le=1)] | None = Field(
+        default=None,
+        description="Share that must be right when AFD_GSM8K_LIMIT asks for more samples; "
+        "default: required / samples.",
+    )
     canary_checks: list[Literal["text", "fingerprint"]] = Field(
         default=[], description="Beside the number: the whole text, the log-probabilities."
     )
     max_tokens: PositiveInt = 512
-    concurrency: PositiveInt = 1
+    concurrency: PositiveInt = Field(default=1, description="Requests in flight at once.")
+
+
+class EvaluationChange(Strict):
+    """What a case says otherwise than the profile's evaluation."""
+
+    dataset: Literal["gsm8k", "bundled"] | None = None
+    shots: Annotated[int, Field(ge=0, le=64)] | None = None
+    samples: PositiveInt | None = None
+    match: Literal["strict", "flexible"] | None = None
+    required: PositiveInt | None = None
+    larger_share: Annotated[float, Field(gt=0, le=1)] | None = None
+    canary_checks: list[Literal["text", "fingerprint"]] | None = None
+    max_tokens: PositiveInt | None = None
+    concurrency: PositiveInt | None = None
 
 
 class TimeLimits(Strict):
@@ -131,6 +199,9 @@ class TimeLimits(Strict):
     request: PositiveFloat = Field(default=300, description="One answer.")
     stall: PositiveFloat = Field(default=180, description="Without any answer or token.")
     evaluation: PositiveFloat = Field(default=3600, description="All answers.")
+    shutdown: PositiveInt = Field(
+        default=10, description="What a server gives running requests (--shutdown-timeout)."
+    )
     stop: PositiveFloat = Field(default=30, description="SIGTERM to the last process gone.")
     kill: PositiveFloat = Field(default=10, description="SIGKILL to the last process gone.")
     release: PositiveFloat = Field(
@@ -141,8 +212,12 @@ class TimeLimits(Strict):
 class Teardown(Strict):
     """What a clean stop looks like. Exit codes are per role; -15 is SIGTERM."""
 
-    exit_codes: dict[Literal["native", "attention", "ffn"], list[int]] = {}
-    memory_tolerance_mib: Annotated[int, Field(ge=0)] = 0
+    exit_codes: dict[RoleName, Annotated[list[ExitCode], Field(min_length=1)]] = Field(
+        default={}, description="Default: 0; for ffn 0 or 1."
+    )
+    memory_tolerance_mib: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="What a device may hold more than before the launch."
+    )
 
 
 class Case(Strict):
@@ -152,18 +227,50 @@ class Case(Strict):
     attention: Layout | None = None
     ffn: Layout | None = None
     execution: Execution
-    args: dict[str, FlagValue] = {}
-    environment: Environment = Environment()
-    evaluation: Evaluation | None = Field(
-        default=None, description="Replaces keys of the profile's evaluation."
+    args: Args = Field(default={}, description="Flags of this case, beside server.args.")
+    environment: Environment = Field(
+        default=Environment(), description="Added to the profile's environment."
     )
+    evaluation: EvaluationChange = Field(
+        default=EvaluationChange(), description="Replaces keys of the profile's evaluation."
+    )
+    memory_gib: PositiveFloat | None = Field(
+        default=None, description="Least memory of each device for this case."
+    )
+
+
+class Load(Strict):
+    """The load of a measurement: random prompts, sent by `vllm bench serve`."""
+
+    input_tokens: PositiveInt
+    output_tokens: PositiveInt
+    requests: PositiveInt = Field(description="A run that completes fewer is void.")
+    rate: PositiveFloat = Field(description="Requests per second.")
+    concurrency: PositiveInt = Field(description="Most requests in flight.")
+    warm_ups: Annotated[int, Field(ge=0)] = 1
+    runs: Annotated[int, Field(ge=2)] = Field(
+        default=5, description="Runs against the same servers: mean and standard deviation."
+    )
+
+
+class Performance(Strict):
+    """Native against AFD on equal hardware: the same device slots."""
+
+    native: Layout
+    against: CaseId = Field(description="The AFD case of this profile that is measured beside it.")
+    execution: Execution | None = Field(default=None, description="Default: that case's.")
+    args: Args = Field(default={}, description="Flags of both, over server.args and the case's.")
+    load: Load
 
 
 class Profile(Strict):
     """A set of claims about a deployment."""
 
-    profile: CaseId
-    description: str
+    profile: ProfileId
+    extends: ProfileId | None = Field(
+        default=None, description="Profile whose keys are taken over where this one says nothing."
+    )
+    description: NotEmpty
     hardware: Hardware
     model: Model
     gate: Gate
@@ -174,3 +281,16 @@ class Profile(Strict):
     time_limits: TimeLimits = TimeLimits()
     teardown: Teardown = Teardown()
     cases: dict[CaseId, Case] = Field(min_length=1)
+    performance: Performance | None = None
+
+    _inherited: dict[str, str] = PrivateAttr(default_factory=dict)
+
+    @property
+    def inherited(self) -> dict[str, str]:
+        """Path of each key that was taken over, and the profile that says it."""
+        return self._inherited
+
+    def evaluation_of(self, case: Case) -> Evaluation:
+        """The profile's evaluation with the case's changes."""
+        changes = case.evaluation.model_dump(exclude_none=True)
+        return self.evaluation.model_copy(update=changes)

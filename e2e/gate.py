@@ -1,0 +1,92 @@
+"""What opts in to a profile, and what must be set once opted in. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from e2e.errors import SetupMissing
+from e2e.plan import settings
+from e2e.plan.case import first_ports
+from e2e.plan.evaluation import plan_evaluation
+from e2e.profile.model import Profile
+
+_OFF = ("", "0")
+
+
+def missing_opt_in(profile: Profile, variables: Mapping[str, str]) -> list[str]:
+    """What keeps the profile from being opted in, a phrase each; empty when it is."""
+    gate = profile.gate
+    missing = [
+        f"{name}={value}" for name, value in gate.opt_in.items() if variables.get(name) != value
+    ]
+    missing += [f"{name}=..." for name in gate.opt_in_with if not variables.get(name)]
+    missing += [f"{name} unset" for name in gate.unless if variables.get(name, "") not in _OFF]
+    return missing
+
+
+def opt_in_line(profile: Profile) -> str:
+    """In one line: what opts in, and what has to be set with it."""
+    gate = profile.gate
+    words = [f"{name}={value}" for name, value in gate.opt_in.items()]
+    words += [f"{name}=..." for name in gate.opt_in_with]
+    with_it = [f"{name}=..." for name in _needed(profile) if name not in gate.opt_in_with]
+    line = f"set {' '.join(words)} to opt in"
+    if with_it:
+        line += f", with {' '.join(with_it)}"
+    if gate.unless:
+        line += f" (and leave {', '.join(gate.unless)} unset)"
+    return line
+
+
+def require(profile: Profile, variables: Mapping[str, str]) -> None:
+    """Raises SetupMissing that names every variable that is missing or wrong.
+
+    A profile that is named by its user is wanted, whatever other profiles `unless` speaks for.
+    """
+    missing = [name for name in _needed(profile) if not variables.get(name, "").strip()]
+    problems = [
+        _contradiction(name, value, variables)
+        for name, value in profile.gate.opt_in.items()
+        if variables.get(name) != value
+    ]
+    problems += [f"{name} is {'empty' if name in variables else 'not set'}" for name in missing]
+    problems += _unusable(profile, variables, missing)
+    if problems:
+        raise SetupMissing(f"{profile.profile}: {'; '.join(problems)}", mend=opt_in_line(profile))
+
+
+def _needed(profile: Profile) -> list[str]:
+    """Variables that must hold something: the checkpoint's, unless a canary stands in for it."""
+    gate = profile.gate
+    model = [] if profile.model.canary else [profile.model.variable]
+    return list(dict.fromkeys([*gate.opt_in_with, *model, *gate.needs]))
+
+
+def _contradiction(name: str, value: str, variables: Mapping[str, str]) -> str:
+    if not variables.get(name):
+        return f"{name}={value} is not set"
+    return f"{name} is {variables[name]!r}, and this profile takes {value!r}"
+
+
+def _unusable(profile: Profile, variables: Mapping[str, str], missing: list[str]) -> list[str]:
+    """What the plan cannot use of the other variables, each said once."""
+    readers: list[Callable[[], object]] = [
+        partial(first_ports, profile, variables),
+        partial(settings.limit, variables),
+    ]
+    if settings.DEVICES not in missing:
+        readers.append(partial(settings.devices, profile, variables))
+    for case in profile.cases.values():
+        own = profile.evaluation_of(case)
+        readers.append(partial(settings.threshold, own, variables))
+        readers.append(partial(plan_evaluation, profile, case, variables))
+    return list(dict.fromkeys(what for reader in readers if (what := _refusal(reader))))
+
+
+def _refusal(reader: Callable[[], object]) -> str | None:
+    try:
+        reader()
+    except SetupMissing as error:
+        return error.what
+    return None

@@ -1,0 +1,15 @@
+"""Profile x case x environment -> CasePlan: what will be run and checked, exactly. No I/O."""
+
+from e2e.plan.case import AfdPlan, CasePlan, plan_case, plan_performance
+from e2e.plan.evaluation import EvaluationPlan
+from e2e.plan.role import Role, RolePlan
+
+__all__ = [
+    "AfdPlan",
+    "CasePlan",
+    "EvaluationPlan",
+    "Role",
+    "RolePlan",
+    "plan_case",
+    "plan_performance",
+]

@@ -1,0 +1,103 @@
+"""What a case will prove, in words: claims of the live deployment, answers, and what comes back."""
+
+from __future__ import annotations
+
+from e2e.plan.case import CasePlan
+from e2e.plan.evaluation import EvaluationPlan
+from e2e.plan.role import RolePlan
+
+
+def checks(plan: CasePlan) -> list[str]:
+    """One line each, in the order in which they are proven."""
+    return [*_before(plan), *_live(plan), *_answers(plan.evaluation), *_after(plan)]
+
+
+def _before(plan: CasePlan) -> list[str]:
+    where = "each device" if plan.backend == "gpu" else "the host"
+    lines = [f"before: {plan.min_memory_gib:g} GiB of memory are free on {where}"]
+    if plan.weights_gib is not None:
+        lines.append(f"before: the checkpoint holds {plan.weights_gib:g} GiB of weights")
+    lines += [f"before: config.json says {key} = {value}" for key, value in _config(plan)]
+    if plan.afd is not None:
+        lines.append(
+            f"before: the server's interpreter has the plugin entry point {plan.afd.plugin}"
+        )
+    return lines
+
+
+def _config(plan: CasePlan) -> list[tuple[str, str]]:
+    return [
+        (key, ", ".join(map(str, value)) if isinstance(value, list) else str(value))
+        for key, value in plan.model_config.items()
+    ]
+
+
+def _live(plan: CasePlan) -> list[str]:
+    lines = [_parallel(role) for role in plan.roles]
+    lines += [
+        f"live: the processes of {role.role} are on exactly {', '.join(role.devices)}"
+        for role in plan.roles
+        if role.devices
+    ]
+    lines.append(f"live: {_mode(plan)}")
+    if plan.afd is not None:
+        afd = plan.afd
+        lines.append(
+            f"live: {afd.connector} joins {afd.attention_ranks} Attention and {afd.ffn_ranks} FFN "
+            "ranks; Attention holds no expert weights, FFN no attention weights; tokens cross"
+        )
+    if plan.scrub:
+        lines.append(f"live: no process has {', '.join(plan.scrub)} in its environment")
+    lines.append("live: a token is generated before the first question is asked")
+    return lines
+
+
+def _parallel(role: RolePlan) -> str:
+    ep = f", EP {role.ep}" if role.ep else ""
+    return f"live: {role.role} runs DP {role.dp}, TP {role.tp}{ep}"
+
+
+def _mode(plan: CasePlan) -> str:
+    if plan.execution == "eager":
+        return "every role runs eager"
+    overlap = ", and a step of live requests is split in two" if plan.dbo else ""
+    return f"decode graphs are captured{overlap}"
+
+
+def _answers(evaluation: EvaluationPlan) -> list[str]:
+    if evaluation.samples == "all":
+        needed = f"{evaluation.share:.4g} of all answers"
+    else:
+        needed = f"{evaluation.required} of {evaluation.samples} answers"
+    lines = [
+        f"answers: {needed} right under {evaluation.match} matching; none is cut, empty or missing"
+    ]
+    if evaluation.lowered_from is not None:
+        lines.append(
+            f"answers: lowered from {evaluation.lowered_from} samples: not the profile's verdict"
+        )
+    meanings = {
+        "text": "every answer is the canary's, letter for letter",
+        "fingerprint": "log-probabilities are within the noise of the canary's fingerprint",
+    }
+    return lines + [f"answers: {meanings[check]}" for check in evaluation.canary_checks]
+
+
+def _after(plan: CasePlan) -> list[str]:
+    limits = plan.limits
+    codes = "; ".join(
+        f"{role.role} exits with {' or '.join(map(str, role.exit_codes))}" for role in plan.roles
+    )
+    lines = [
+        f"after: {codes}, within {limits.stop:g} s of SIGTERM and without SIGKILL",
+        "after: no process of the run is left",
+        f"after: the ports {', '.join(map(str, plan.ports))} are free",
+        "after: shared memory and sockets are gone",
+    ]
+    if plan.backend == "gpu":
+        tolerance = plan.teardown.memory_tolerance_mib
+        lines.append(
+            f"after: the memory of every device is back within {limits.release:g} s"
+            + (f", give or take {tolerance} MiB" if tolerance else "")
+        )
+    return lines
