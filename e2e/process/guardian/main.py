@@ -1,0 +1,228 @@
+"""The guardian: parent of all that a case launches, and the one who outlives the harness.
+
+It starts roles on request, adopts every orphan among their descendants, reports what it sees
+of them, and reaps. When the harness ends without a word (SIGKILL, out of memory, a closed
+terminal) it stops all of it by the same ladder, removes what the run left in files, and writes
+down what it did.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import time
+from typing import Any
+
+from . import holdings, kernel, ladder, ownership, runs, sweep, table
+from .channel import Channel, Message
+from .launch import LaunchError, launch
+from .sightings import Sightings
+
+LOOK_SECONDS = 2.0
+REPORT = "guardian.json"
+_TEMPORARY = "/tmp"
+
+
+class Guardian:
+    """`settings`: owner, harness (pid), folder, host, stop_seconds, kill_seconds."""
+
+    def __init__(self, channel: Channel, settings: Message) -> None:
+        self._channel = channel
+        self._settings = settings
+        me = table.read(os.getpid())
+        assert me is not None
+        self._identity = me.identity
+        self._sightings = Sightings(holdings.shared_memory())
+        self._leaders: dict[str, table.Identity] = {}
+        self._outbox: list[Message] = []
+        self._looked = 0.0
+        self._private = os.path.join(_TEMPORARY, f"afd-e2e-{os.urandom(6).hex()}")
+        os.mkdir(self._private, 0o700)
+        self._run = runs.RunFile(settings["host"], settings["owner"])
+        self._note(None)
+        self._outbox.append(
+            {"event": "ready", "start": self._identity.start, "private": self._private}
+        )
+
+    def serve(self, harness: int, wake: int) -> None:
+        """Until the harness says so, or is gone."""
+        poller = select.poll()
+        for descriptor in (self._channel.fileno(), harness, wake):
+            poller.register(descriptor, select.POLLIN)
+        while not self._channel.closed:
+            self._reap()
+            self._flush()
+            wait = max(0.0, self._looked + LOOK_SECONDS - time.monotonic())
+            ready = {descriptor for descriptor, _ in poller.poll(wait * 1000)}
+            if wake in ready:
+                os.read(wake, 4096)
+            if self._channel.fileno() in ready:
+                for message in self._channel.receive():
+                    if message["do"] == "end":
+                        self._end()
+                        return
+                    self._obey(message)
+            elif harness in ready:
+                break
+            if time.monotonic() >= self._looked + LOOK_SECONDS:
+                self._look()
+        self._harness_lost()
+
+    def _obey(self, message: Message) -> None:
+        if message["do"] == "look":
+            self._look()
+            return
+        role = message["role"]
+        environment = {
+            **message["env"],
+            ownership.OWNER_VARIABLE: self._settings["owner"],
+            ownership.ROLE_VARIABLE: role,
+        }
+        try:
+            pid = launch(message["argv"], environment, message["cwd"], message["log"])
+        except LaunchError as error:
+            self._outbox.append({"event": "failed", "stage": error.stage, "errno": error.number})
+            return
+        start = _start_of(pid)
+        self._leaders[role] = table.Identity(pid, start)
+        self._outbox.append({"event": "spawned", "pid": pid, "start": start})
+        self._note(None)
+
+    def _reap(self) -> None:
+        """Collect what has ended; the harness is told of the roles' own exit codes."""
+        with contextlib.suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                pid, status = ended
+                if any(leader.pid == pid for leader in self._leaders.values()):
+                    code = os.waitstatus_to_exitcode(status)
+                    self._outbox.append({"event": "exit", "pid": pid, "code": code})
+
+    def _flush(self) -> None:
+        """Send what waits, as far as the harness reads: a stopped harness must not stop this."""
+        poller = select.poll()
+        poller.register(self._channel.fileno(), select.POLLOUT)
+        while self._outbox and poller.poll(0):
+            with contextlib.suppress(OSError):
+                self._channel.send(self._outbox[0])
+            self._outbox.pop(0)
+
+    def _owned(self, processes: table.Table) -> ownership.Rows:
+        return ownership.owned(
+            processes,
+            guardian=self._identity,
+            owner=self._settings["owner"],
+            since=self._identity.start,
+            known=(),
+        )
+
+    def _look(self) -> None:
+        processes = table.snapshot()
+        shares = ownership.by_role(
+            processes, self._owned(processes), self._leaders, self._sightings.alive
+        )
+        self._sightings.look(shares)
+        self._looked = time.monotonic()
+        waiting = [message for message in self._outbox if message["event"] != "sighted"]
+        self._outbox = [*waiting, {"event": "sighted", **self._sightings.as_message()}]
+
+    def _living(self) -> list[table.ProcessInfo]:
+        self._reap()
+        return list(ownership.settled(self._owned).values())
+
+    def _end(self) -> None:
+        """The harness has stopped its roles; whatever is left now has no claim to time."""
+        done = self._finish(0.0)
+        self._outbox.append({"event": "ended", **done})
+        self._flush()
+        self._run.remove()
+
+    def _harness_lost(self) -> None:
+        self._look()
+        done = {
+            "owner": self._settings["owner"],
+            "what": f"the harness (pid {self._settings['harness']}) ended without a word; "
+            "its guardian stopped what it had launched",
+            "when": time.time(),
+            **self._finish(self._settings["stop_seconds"]),
+        }
+        _write(os.path.join(self._settings["folder"], REPORT), done)
+        self._note(done)
+
+    def _finish(self, term_seconds: float) -> dict[str, Any]:
+        found = ownership.described(self._living())
+        climb = ladder.climb(
+            list(self._leaders.values()),
+            self._living,
+            term_seconds=term_seconds,
+            kill_seconds=self._settings["kill_seconds"],
+        )
+        self._reap()
+        return {
+            "seconds": round(climb.seconds, 3),
+            "found": found,
+            "outlived": ownership.described(climb.outlived),
+            "killed": ownership.described(climb.killed),
+            "survivors": ownership.described(climb.survivors),
+            "removed": sweep.shared_memory(self._sightings.shared, self._sightings.shared_before)
+            + sweep.sockets(self._sightings.sockets)
+            + sweep.folder(self._private),
+        }
+
+    def _note(self, ended: dict[str, Any] | None) -> None:
+        self._run.write(
+            {
+                **self._settings,
+                "guardian": self._identity,
+                "private": self._private,
+                "roles": self._leaders,
+                "ended": ended,
+            }
+        )
+
+
+def main(descriptor: int) -> None:
+    """`descriptor` is this end of the channel; the first message on it is the settings."""
+    os.set_inheritable(descriptor, False)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_IGN)
+    kernel.adopt_orphans(True)
+    channel = Channel(socket.socket(fileno=descriptor))
+    settings = _first(channel)
+    if settings is None:
+        return
+    for kept in settings["keep"]:
+        os.set_inheritable(kept, False)
+    harness = os.pidfd_open(os.getppid())
+    if os.getppid() != settings["harness"]:
+        return
+    reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    Guardian(channel, settings).serve(harness, reading)
+
+
+def _first(channel: Channel) -> Message | None:
+    while not channel.closed:
+        if messages := channel.receive(60.0):
+            return messages[0]
+    return None
+
+
+def _start_of(pid: int) -> int:
+    """The start time of a child that may be a zombie by now."""
+    with open(f"/proc/{pid}/stat", "rb") as file:
+        return int(file.read().rpartition(b")")[2].split()[19])
+
+
+def _write(path: str, content: dict[str, Any]) -> None:
+    """Whole or not at all; a folder that cannot be written must not stop the guardian."""
+    partial = f"{path}.partial"
+    with contextlib.suppress(OSError):
+        with open(partial, "w", encoding="utf-8") as file:
+            json.dump(content, file, indent=2)
+            file.write("\n")
+        os.replace(partial, path)

@@ -1,0 +1,81 @@
+"""Which processes are provably a run's, and which of its roles they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+from . import table
+
+OWNER_VARIABLE = "AFD_E2E_OWNER"
+ROLE_VARIABLE = "AFD_E2E_ROLE"
+
+Rows = dict[table.Identity, table.ProcessInfo]
+
+
+def owned(
+    processes: table.Table,
+    *,
+    guardian: table.Identity | None,
+    owner: str,
+    since: int,
+    known: Collection[table.Identity],
+) -> Rows:
+    """Everything that is the owner's, its guardian and this process left out.
+
+    Proof is one of: it descends from the guardian (which adopts every orphan among its
+    descendants, whatever their group, session, name or environment); it carries the owner's
+    marker in its environment; it was `known` to be owned while that could be seen; or it
+    descends from one of these.
+    """
+    roots = [*known, *table.marked(processes, f"{OWNER_VARIABLE}={owner}", since)]
+    if guardian is not None:
+        roots.append(guardian)
+    rows = table.tree(processes, roots)
+    if guardian is not None:
+        rows.pop(guardian, None)
+    return {identity: table.named(row) for identity, row in rows.items()}
+
+
+def settled(find: Callable[[table.Table], Rows]) -> Rows:
+    """`find` in a snapshot; "nothing" counts only when a second snapshot says so too.
+
+    A snapshot is not atomic: a process whose parent ends meanwhile can be missing from the tree.
+    """
+    return find(table.snapshot()) or find(table.snapshot())
+
+
+def by_role(
+    processes: table.Table,
+    rows: Rows,
+    leaders: Mapping[str, table.Identity],
+    known: Mapping[str, Collection[table.Identity]],
+) -> dict[str, Rows]:
+    """Each role's share of `rows`; what can be told to no role is under "".
+
+    An orphan is told by where it was last seen, its session, or the role's marker; with one
+    role alone there is nothing to tell.
+    """
+    shares: dict[str, Rows] = {role: {} for role in leaders}
+    for role, leader in leaders.items():
+        mine = table.tree(processes, {leader, *known.get(role, ())})
+        shares[role] = {identity: rows[identity] for identity in mine if identity in rows}
+    placed = {identity for share in shares.values() for identity in share}
+    for identity in rows.keys() - placed:
+        role = _role_of(rows[identity], leaders)
+        shares.setdefault(role, {})[identity] = rows[identity]
+    return shares
+
+
+def _role_of(row: table.ProcessInfo, leaders: Mapping[str, table.Identity]) -> str:
+    if len(leaders) == 1:
+        return next(iter(leaders))
+    for role, leader in leaders.items():
+        if row.session == leader.pid:
+            return role
+    variables = set(table.environment(row.pid))
+    return next((role for role in leaders if f"{ROLE_VARIABLE}={role}" in variables), "")
+
+
+def described(rows: Iterable[table.ProcessInfo]) -> list[str]:
+    """One line a process, for people."""
+    return [f"pid {row.pid} ({row.state}) {row.command}" for row in rows]

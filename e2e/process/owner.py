@@ -1,0 +1,194 @@
+"""The harness's side of ownership: one guardian, and all that a case launches through it."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Self
+
+from e2e.errors import HarnessError, ServerFailed
+from e2e.process import signals
+from e2e.process.guardian import kernel, ladder, ownership, runs, sweep, table
+from e2e.process.link import Guardian
+from e2e.process.owned import Command, OwnedProcess, StopReport
+
+_LOOK_SECONDS = 2.0
+_EXIT_CODE_SECONDS = 2.0
+_MENDS = {
+    "log": "the log's folder must exist and be writable",
+    "folder": "the working folder must exist",
+    "program": "is the server installed, and executable?",
+}
+
+
+class Owner:
+    """Owns every process of one case, from before it exists until it is provably gone.
+
+    The processes are children of a guardian that outlives this process. While the owner is
+    entered, this process adopts orphans too, so that nothing escapes if the guardian is the one
+    to die. On exit whatever is left is killed.
+
+    `private` is a folder with a short path, for sockets and temporary files of the roles; it
+    goes with the owner. `keep`: file descriptors (leases) that the guardian holds open until it
+    is done, whatever happens to this process. `stop_seconds` and `kill_seconds` are the
+    guardian's own deadlines when the harness is lost.
+    """
+
+    def __init__(
+        self,
+        run_id: str,
+        folder: Path,
+        *,
+        keep: Sequence[int] = (),
+        stop_seconds: float = 10.0,
+        kill_seconds: float = 10.0,
+    ) -> None:
+        self.run_id = run_id
+        self.folder = folder
+        self.id = f"{re.sub(r'[^A-Za-z0-9._-]', '_', run_id)}.{secrets.token_hex(4)}"
+        self.hurried = signals.current().hurried
+        self.processes: dict[str, OwnedProcess] = {}
+        self.stopped: dict[str, StopReport] = {}
+        self._keep = tuple(keep)
+        self._stop_seconds = stop_seconds
+        self._kill_seconds = kill_seconds
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            stack.callback(kernel.adopt_orphans, kernel.adopts_orphans())
+            kernel.adopt_orphans(True)
+            settings = {
+                "owner": self.id,
+                "run": self.run_id,
+                "harness": os.getpid(),
+                "folder": str(self.folder.resolve()),
+                "host": runs.host_folder(os.environ),
+                "began": time.time(),
+                "stop_seconds": self._stop_seconds,
+                "kill_seconds": self._kill_seconds,
+            }
+            self._guardian = Guardian(settings, self._keep, self.folder / "guardian.log")
+            stack.callback(self._close)
+            self.sightings = self._guardian.sightings
+            self.private = self._guardian.private
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with signals.current().deferred():
+            self._stack.close()
+
+    def spawn(self, command: Command) -> OwnedProcess:
+        """Launch a role. Raises ServerFailed when it cannot be started at all."""
+        answer = self._guardian.ask(
+            {
+                "do": "spawn",
+                "role": command.role,
+                "argv": command.argv,
+                "env": dict(command.env),
+                "cwd": str(command.cwd.resolve()),
+                "log": str(command.log.resolve()),
+            }
+        )
+        if answer["event"] == "failed":
+            stage = answer["stage"]
+            what = {"log": command.log, "folder": command.cwd, "program": command.argv[0]}[stage]
+            raise ServerFailed(
+                f"cannot launch: {stage} {what}: {os.strerror(answer['errno'])}",
+                role=command.role,
+                mend=_MENDS[stage],
+            )
+        leader = table.Identity(answer["pid"], answer["start"])
+        process = OwnedProcess(self, command.role, leader, command.log)
+        self.processes[command.role] = process
+        return process
+
+    @property
+    def guardian_died(self) -> str | None:
+        """How the guardian ended, if it did without being told to."""
+        return self._guardian.died
+
+    def check(self) -> None:
+        """Raises HarnessError when the guardian is gone: nothing may go on without it."""
+        if how := self.guardian_died:
+            raise HarnessError(how, mend="who or what killed it? See the kernel's log")
+
+    def living(self) -> list[table.ProcessInfo]:
+        """Everything alive that is provably this owner's; zombies are not alive."""
+        self._reap_adopted()
+        return list(ownership.settled(self._owned).values())
+
+    def living_of(self, role: str) -> list[table.ProcessInfo]:
+        """Everything alive of one role; of no role: what can be told to none."""
+        self._reap_adopted()
+        return list(
+            ownership.settled(lambda processes: self._shares(processes).get(role, {})).values()
+        )
+
+    def look(self) -> None:
+        """Take in what the living processes hold, for the proofs after their end."""
+        if self._guardian.died:
+            self.sightings.look(self._shares(table.snapshot()))
+        else:
+            self._guardian.look(_LOOK_SECONDS)
+
+    def exit_code(self, leader: table.Identity) -> int | None:
+        """Of a role's leader, negative for a signal; None while it runs."""
+        self._guardian.collect()
+        if leader.pid not in self._guardian.exit_codes and self._guardian.died:
+            self._reap_adopted()
+        return self._guardian.exit_codes.get(leader.pid)
+
+    def final_exit_code(self, leader: table.Identity) -> int | None:
+        """As `exit_code`, allowing a moment for the news of an end to arrive."""
+        deadline = time.monotonic() + _EXIT_CODE_SECONDS
+        while (code := self.exit_code(leader)) is None and not table.is_alive(leader):
+            if time.monotonic() >= deadline or self._guardian.died:
+                break
+            self._guardian.collect(ladder.POLL_SECONDS)
+        return code
+
+    def kill(self) -> list[table.ProcessInfo]:
+        """SIGKILL to whatever is left; returns what survives even that."""
+        climb = ladder.climb((), self.living, term_seconds=0.0, kill_seconds=self._kill_seconds)
+        return climb.survivors
+
+    def _shares(self, processes: table.Table) -> dict[str, ownership.Rows]:
+        leaders = {role: process.leader for role, process in self.processes.items()}
+        return ownership.by_role(processes, self._owned(processes), leaders, self.sightings.alive)
+
+    def _owned(self, processes: table.Table) -> ownership.Rows:
+        known = [identity for share in self.sightings.alive.values() for identity in share]
+        return ownership.owned(
+            processes,
+            guardian=None if self._guardian.died else self._guardian.identity,
+            owner=self.id,
+            since=self._guardian.identity.start,
+            known=[*known, *(process.leader for process in self.processes.values())],
+        )
+
+    def _reap_adopted(self) -> None:
+        """Without the guardian its children are this process's, zombies included."""
+        if not self._guardian.died:
+            return
+        leaders = {process.leader for process in self.processes.values()}
+        for identity in leaders.union(*self.sightings.seen.values()):
+            if table.is_zombie_child(identity):
+                with suppress(ChildProcessError):
+                    _, status = os.waitpid(identity.pid, os.WNOHANG)
+                    self._guardian.exit_codes[identity.pid] = os.waitstatus_to_exitcode(status)
+
+    def _close(self) -> None:
+        if self._guardian.died:
+            self.kill()
+            sweep.shared_memory(self.sightings.shared, self.sightings.shared_before)
+            sweep.sockets(self.sightings.sockets)
+            sweep.folder(str(self.private))
+            runs.forget(runs.host_folder(os.environ), self.id)
+        self._guardian.end(self._kill_seconds + _LOOK_SECONDS)

@@ -1,0 +1,53 @@
+"""No process is left, whatever group, session, name or environment it went to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from e2e.errors import HarnessError
+from e2e.evidence.case import CaseEvidence
+from e2e.plan import CasePlan
+from e2e.process import Owner
+from e2e.process.guardian.ownership import described
+from e2e.process.signals import current
+from e2e.proofs.picture import record, until_nothing
+
+NAME = "no process left"
+
+
+@contextmanager
+def no_process_left(plan: CasePlan, owner: Owner, evidence: CaseEvidence) -> Iterator[None]:
+    """Around the launch: on exit all roles have been stopped, and nothing of theirs is alive.
+
+    What is found is named and killed. A process that had to be ended after its leader was gone
+    counts as left as well, and so does one that survives SIGKILL: quarantine its device.
+    """
+    try:
+        yield
+    finally:
+        with current().deferred():
+            _settle(plan, owner, evidence)
+
+
+def _settle(plan: CasePlan, owner: Owner, evidence: CaseEvidence) -> None:
+    left, seconds = until_nothing(lambda: described(owner.living()), plan.limits.release)
+    survivors = described(owner.kill()) if left else []
+    found = [f"{line} survives SIGKILL: quarantine its device" for line in survivors]
+    found += [f"{line} was alive and was killed" for line in left if line not in survivors]
+    for role, report in owner.stopped.items():
+        found += [
+            f"{line}, of {role}, ran on after its leader was gone and had to be ended"
+            for line in described(report.outlived)
+        ]
+    record(
+        evidence,
+        NAME,
+        found,
+        seconds,
+        mend="the roles' logs may tell why these did not end with their leader; a wrapper script "
+        "has to exec the server",
+        detail={"pids_seen": {role: p.pids_seen() for role, p in owner.processes.items()}},
+    )
+    if how := owner.guardian_died:
+        evidence.failure(HarnessError(how, mend="who or what killed it? See the kernel's log"))
