@@ -10,6 +10,8 @@ from e2e.errors import Outcome
 
 SCHEMA_VERSION = 1
 
+CheckName = Literal["number", "text", "fingerprint", "parity"]
+
 
 class _Record(BaseModel):
     model_config = ConfigDict(extra="forbid")
@@ -75,7 +77,11 @@ class RoleRecord(_Record):
 
 
 class Sample(_Record):
-    """One question and its answer. `invalid` says why the answer cannot be judged at all."""
+    """One question and its answer. `invalid` says why the answer cannot be judged at all.
+
+    `top_logprobs` has the most likely tokens at each answer token, {token id: nats}, where they
+    were asked for; `retries` the reasons of attempts after the first.
+    """
 
     doc_id: int
     prompt_sha256: str
@@ -89,18 +95,20 @@ class Sample(_Record):
     extracted_flexible: str | None = None
     expected_text: str | None = None
     token_ids: list[int] | None = None
+    top_logprobs: list[dict[int, float]] | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     fingerprint_distance: float | None = None
     seconds: float | None = None
     attempts: int = 1
+    retries: list[str] = []
     invalid: str | None = None
 
 
 class Check(_Record):
     """One requirement of the evaluation: number, text or fingerprint."""
 
-    name: Literal["number", "text", "fingerprint", "parity"]
+    name: CheckName
     held: bool
     required: str
     seen: str
