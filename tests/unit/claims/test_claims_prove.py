@@ -17,8 +17,9 @@ from e2e.claims.packages import Packages
 from e2e.claims.prove import judge_all, settle
 from e2e.errors import ClaimNotProven
 from e2e.evidence.case import CaseEvidence
+from tests.stubs.plans import case_plan, role_plan
 
-from .conftest import LOGS, case_plan, role_plan
+LOGS = Path(__file__).parent / "logs"
 
 
 @dataclass

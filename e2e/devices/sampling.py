@@ -1,0 +1,151 @@
+"""Device memory through a run: a cheap time series, its peaks, and who came and went meanwhile."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from e2e.devices.inventory import described
+from e2e.devices.model import DeviceDriver, Holder, Memory
+from e2e.errors import HarnessError
+
+_INTERVAL = 0.5
+_HEARTBEAT = 10.0
+_CPU_SHARE = 0.005
+_HEADER = "seconds,device,used_mib,reserved_mib,holders\n"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a device held at one moment, and who was on it."""
+
+    memory: Memory
+    holders: tuple[Holder, ...]
+
+
+@dataclass
+class Visitor:
+    """A process that is not of this run, on one of its devices; seconds since the start."""
+
+    device: str
+    holder: Holder
+    came: float
+    seen: float
+
+    def __str__(self) -> str:
+        return (
+            f"device {self.device}: {self.holder}, seen from {self.came:.1f} to {self.seen:.1f} s"
+        )
+
+
+class Sampler:
+    """Reads devices in a thread of its own while it is entered, and writes what changes to `path`.
+
+    `ours` tells the pids of this run that are alive now. The interval grows so that sampling
+    takes at most half a percent of a core (`cpu_percent` is what it took). A device that can no
+    longer be asked ends the series; `problem` says so.
+    """
+
+    def __init__(
+        self,
+        driver: DeviceDriver,
+        uuids: Sequence[str],
+        path: Path,
+        ours: Callable[[], Collection[int]],
+    ) -> None:
+        self.peaks: dict[str, int] = dict.fromkeys(uuids, 0)
+        self.visitors: dict[tuple[str, int], Visitor] = {}
+        self.problem: HarnessError | None = None
+        self._driver = driver
+        self._path = path
+        self._ours = ours
+        self._known: set[int] = set()
+        self._doubtful: set[int] = set()
+        self._written: dict[str, tuple[float, Reading]] = {}
+        self._began = time.monotonic()
+        self._cpu_seconds = 0.0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="device-memory", daemon=True)
+
+    def __enter__(self) -> Sampler:
+        self._path.write_text(_HEADER, encoding="utf-8")
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    @property
+    def cpu_percent(self) -> float:
+        """Of one core, since the start."""
+        return 100 * self._cpu_seconds / max(time.monotonic() - self._began, 1e-9)
+
+    def sample(self) -> dict[str, Reading]:
+        """One reading of every device, recorded. Call it from one thread at a time.
+
+        Raises HarnessError where a device cannot be asked.
+        """
+        now = time.monotonic() - self._began
+        readings = {
+            uuid: Reading(self._driver.memory(uuid), tuple(self._driver.holders(uuid)))
+            for uuid in self.peaks
+        }
+        lines: list[str] = []
+        for uuid, reading in readings.items():
+            self.peaks[uuid] = max(self.peaks[uuid], reading.memory.used)
+            for holder in reading.holders:
+                self._meet(uuid, holder, now)
+            at, before = self._written.get(uuid, (0.0, None))
+            if reading != before or now - at >= _HEARTBEAT:
+                self._written[uuid] = now, reading
+                lines.append(_line(now, uuid, reading))
+        if lines:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.writelines(lines)
+        return readings
+
+    def _loop(self) -> None:
+        wait = 0.0
+        while not self._stop.wait(wait):
+            begin = time.thread_time()
+            try:
+                self.sample()
+            except HarnessError as problem:
+                self.problem = problem
+                return
+            took = time.thread_time() - begin
+            self._cpu_seconds += took
+            wait = max(_INTERVAL, took / _CPU_SHARE)
+
+    def _meet(self, uuid: str, holder: Holder, now: float) -> None:
+        """A process seen for the first time is ours, or a visitor, or gone before it was known."""
+        if holder.pid in self._known:
+            return
+        visitor = self.visitors.get((uuid, holder.pid))
+        if visitor is not None:
+            visitor.seen = now
+            return
+        self._known.update(self._ours())
+        if holder.pid in self._known:
+            return
+        who = described(holder)
+        if not who.user and holder.pid not in self._doubtful:
+            self._doubtful.add(holder.pid)
+            return
+        self.visitors[uuid, holder.pid] = Visitor(uuid, who, now, now)
+
+
+def _line(seconds: float, uuid: str, reading: Reading) -> str:
+    holders = " ".join(f"{h.pid}:{'?' if h.mib is None else h.mib}" for h in reading.holders)
+    memory = reading.memory
+    return f"{seconds:.2f},{uuid},{memory.used},{memory.reserved},{holders}\n"
