@@ -27,8 +27,8 @@ class Trace:
 
     doc_id: int
     prompt_sha256: str
-    token_ids: Sequence[int]
-    top_logprobs: Sequence[dict[int, float]]
+    token_ids: list[int]
+    top_logprobs: list[dict[int, float]]
 
 
 @dataclass(frozen=True)
