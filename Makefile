@@ -2,8 +2,10 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
-# PYTHON=/path/to/python3.12 chooses another interpreter for the virtual environment.
-BOOTSTRAP := $(or $(PYTHON),python3)
+# Any Python 3 starts the set-up, which chooses one from 3.11 to 3.13 for the environment:
+# PYTHON=/path/to/python3.12 chooses it by hand. AFD_E2E_EXTRAS=report,dev leaves out the CPU server.
+BOOTSTRAP := $(or $(shell command -v python3),$(PYTHON),python3)
+export PYTHON
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:

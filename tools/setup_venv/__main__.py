@@ -1,4 +1,4 @@
-"""`python3 -m tools.setup_venv`: has to start on any Python 3, and goes on in one that fits."""
+"""`python3 -m tools.setup_venv`: starts on Python 3.7 or later, goes on in one that fits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ends a set-up. Has to import on any Python 3, before a fitting one is chosen."""
+"""What ends a set-up. Has to import on Python 3.7, before a fitting one is chosen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which Python the environment is made from. Has to import on any Python 3."""
+"""Which Python the environment is made from. Has to import on Python 3.7."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 _SIGN_OF_LIFE_SECONDS = 10.0
 _LINE = 100
+_DOING = 60
 _ACTIVITIES = ("Collecting", "Downloading", "Building", "Installing", "Preparing")
 # These would make pip or Python act outside the environment, or on other modules than its own.
 _MISLEADING = (
@@ -92,7 +93,7 @@ def lines_of(log: Path, start: int) -> list[str]:
 def activity(lines: Sequence[str]) -> str:
     """What pip does now: the last of its lines that says so."""
     doing = (line.strip() for line in reversed(lines) if line.strip().startswith(_ACTIVITIES))
-    return next(doing, "")
+    return next(doing, "")[:_DOING]
 
 
 def _wait(process: subprocess.Popen[bytes]) -> int | None:
