@@ -1,9 +1,8 @@
-"""From what a person wrote in AFD_E2E_DEVICES to devices that exist, in that order."""
+"""From the device ids of a plan to devices that exist, in that order."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from e2e.devices.model import Device, Inventory
 from e2e.errors import SetupMissing
@@ -12,31 +11,32 @@ VARIABLE = "AFD_E2E_DEVICES"
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
-def resolve(
-    tokens: Sequence[str], inventory: Inventory, visible: str | None = None
-) -> list[Device]:
-    """`tokens` are indices, UUIDs (or prefixes that fit one device alone) and MIG ids.
+def resolve(ids: Sequence[str], inventory: Inventory, visible: str | None = None) -> list[Device]:
+    """`ids` are indices of GPUs, UUIDs of GPUs and MIG devices, or prefixes that fit one alone.
 
-    `visible` is a CUDA_VISIBLE_DEVICES set outside: indices count within it, and nothing beside
-    it can be named. Raises SetupMissing naming every token that cannot be used, and what there is.
+    `visible` is a CUDA_VISIBLE_DEVICES set outside: nothing beside it may be used. (That an index
+    of AFD_E2E_DEVICES counts within it, the plan has already taken into account.)
+    Raises SetupMissing naming every id that cannot be used, and what there is.
     """
-    allowed = _all(inventory) if visible is None else _within(inventory, visible)
+    allowed = None if visible is None else _visible(inventory, visible)
     chosen: list[Device] = []
     wrong: list[str] = []
-    for token in tokens:
+    for id_ in ids:
         try:
-            device = _usable(_find(token, allowed), token)
+            device = _usable(_find(id_, inventory), id_)
+            if allowed is not None and device not in allowed:
+                raise _Unusable(f"{id_}: device {device.label} is not within {VISIBLE}={visible}")
             if device in chosen:
-                raise _Unusable(f"{token}: device {device.label} is listed twice")
+                raise _Unusable(f"{id_}: device {device.label} is listed twice")
             chosen.append(device)
         except _Unusable as problem:
             wrong.append(str(problem))
     if wrong:
+        there = inventory.devices if allowed is None else allowed
         raise SetupMissing(
-            f"{len(wrong)} of {len(tokens)} devices cannot be used",
+            f"{len(wrong)} of {len(ids)} devices cannot be used",
             lines=wrong,
-            mend=f"set {VARIABLE} to devices of this list: {_listed(allowed)}"
-            + (f" (within {VISIBLE}={visible})" if visible is not None else ""),
+            mend=f"choose with {VARIABLE} from: {_listed(there)}",
         )
     return chosen
 
@@ -45,61 +45,40 @@ class _Unusable(Exception):
     pass
 
 
-@dataclass(frozen=True)
-class _Allowed:
-    """`counted` are those that an index counts: whole GPUs, or the entries of a visible list."""
-
-    devices: tuple[Device, ...]
-    counted: tuple[Device, ...]
-
-
-def _all(inventory: Inventory) -> _Allowed:
-    whole = tuple(device for device in inventory.devices if device.identity.parent is None)
-    return _Allowed(inventory.devices, whole)
-
-
-def _within(inventory: Inventory, visible: str) -> _Allowed:
+def _visible(inventory: Inventory, visible: str) -> list[Device]:
     """CUDA reads the list up to the first entry that names nothing or repeats, and so does this."""
-    everything = _all(inventory)
     devices: list[Device] = []
-    for token in (part.strip() for part in visible.split(",")):
+    for id_ in (part.strip() for part in visible.split(",")):
         try:
-            device = _find(token, everything)
+            device = _find(id_, inventory)
         except _Unusable:
             break
         if device in devices:
             break
         devices.append(device)
-    return _Allowed(tuple(devices), tuple(devices))
+    return devices
 
 
-def _find(token: str, allowed: _Allowed) -> Device:
-    if token.isdigit():
-        if int(token) >= len(allowed.counted):
-            raise _Unusable(f"{token}: there are {len(allowed.counted)} devices, counted from 0")
-        return allowed.counted[int(token)]
-    found = [device for device in allowed.devices if _names(token, device)]
+def _find(id_: str, inventory: Inventory) -> Device:
+    whole = [device for device in inventory.devices if device.identity.parent is None]
+    if id_.isdigit():
+        if int(id_) >= len(whole):
+            raise _Unusable(f"{id_}: there are {len(whole)} GPUs, counted from 0")
+        return whole[int(id_)]
+    found = [device for device in inventory.devices if "-" in id_ and device.uuid.startswith(id_)]
     if not found:
-        raise _Unusable(f"{token}: no such device")
+        raise _Unusable(f"{id_}: no such device")
     if len(found) > 1:
-        raise _Unusable(f"{token}: fits {', '.join(device.uuid for device in found)}")
+        raise _Unusable(f"{id_}: fits {', '.join(device.uuid for device in found)}")
     return found[0]
 
 
-def _names(token: str, device: Device) -> bool:
-    """UUIDs as the driver writes them, by prefix as CUDA takes them; a MIG device also by its
-    index `GPU:part`."""
-    return (device.uuid.startswith(token) and "-" in token) or device.identity.index == token
-
-
-def _usable(device: Device, token: str) -> Device:
+def _usable(device: Device, id_: str) -> Device:
     if device.identity.partitioned:
-        raise _Unusable(f"{token}: GPU {device.label} is divided by MIG; name its MIG devices")
+        raise _Unusable(f"{id_}: GPU {device.label} is divided by MIG; name its MIG devices")
     return device
 
 
-def _listed(allowed: _Allowed) -> str:
-    """Each device by what names it: its place where it has one, and its UUID."""
-    place = {device.uuid: str(index) for index, device in enumerate(allowed.counted)}
-    names = (f"{place.get(d.uuid, d.identity.index)}={d.uuid}" for d in allowed.devices)
+def _listed(devices: Sequence[Device]) -> str:
+    names = (f"{device.identity.index}={device.uuid}" for device in devices)
     return ", ".join(names) or "there are none"

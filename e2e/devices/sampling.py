@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
@@ -28,8 +28,8 @@ class Reading:
 
 
 @dataclass
-class Visitor:
-    """A process that is not of this run, on one of its devices; seconds since the start."""
+class Guest:
+    """A process that was on a device, ours or not; seconds since the start of the series."""
 
     device: str
     holder: Holder
@@ -37,34 +37,23 @@ class Visitor:
     seen: float
 
     def __str__(self) -> str:
-        return (
-            f"device {self.device}: {self.holder}, seen from {self.came:.1f} to {self.seen:.1f} s"
-        )
+        return f"device {self.device}: {self.holder}, from {self.came:.1f} to {self.seen:.1f} s"
 
 
 class Sampler:
     """Reads devices in a thread of its own while it is entered, and writes what changes to `path`.
 
-    `ours` tells the pids of this run that are alive now. The interval grows so that sampling
-    takes at most half a percent of a core (`cpu_percent` is what it took). A device that can no
-    longer be asked ends the series; `problem` says so.
+    `guests` is everybody who was seen on a device, by UUID and pid. The interval grows so that
+    sampling takes at most half a percent of a core (`cpu_percent` is what it took). A device that
+    can no longer be asked ends the series; `problem` says so.
     """
 
-    def __init__(
-        self,
-        driver: DeviceDriver,
-        uuids: Sequence[str],
-        path: Path,
-        ours: Callable[[], Collection[int]],
-    ) -> None:
+    def __init__(self, driver: DeviceDriver, uuids: Sequence[str], path: Path) -> None:
         self.peaks: dict[str, int] = dict.fromkeys(uuids, 0)
-        self.visitors: dict[tuple[str, int], Visitor] = {}
+        self.guests: dict[tuple[str, int], Guest] = {}
         self.problem: HarnessError | None = None
         self._driver = driver
         self._path = path
-        self._ours = ours
-        self._known: set[int] = set()
-        self._doubtful: set[int] = set()
         self._written: dict[str, tuple[float, Reading]] = {}
         self._began = time.monotonic()
         self._cpu_seconds = 0.0
@@ -86,16 +75,21 @@ class Sampler:
         self._thread.join()
 
     @property
+    def seconds(self) -> float:
+        """Since the start of the series: the first column of the file."""
+        return time.monotonic() - self._began
+
+    @property
     def cpu_percent(self) -> float:
         """Of one core, since the start."""
-        return 100 * self._cpu_seconds / max(time.monotonic() - self._began, 1e-9)
+        return 100 * self._cpu_seconds / max(self.seconds, 1e-9)
 
     def sample(self) -> dict[str, Reading]:
         """One reading of every device, recorded. Call it from one thread at a time.
 
         Raises HarnessError where a device cannot be asked.
         """
-        now = time.monotonic() - self._began
+        now = self.seconds
         readings = {
             uuid: Reading(self._driver.memory(uuid), tuple(self._driver.holders(uuid)))
             for uuid in self.peaks
@@ -128,21 +122,12 @@ class Sampler:
             wait = max(_INTERVAL, took / _CPU_SHARE)
 
     def _meet(self, uuid: str, holder: Holder, now: float) -> None:
-        """A process seen for the first time is ours, or a visitor, or gone before it was known."""
-        if holder.pid in self._known:
-            return
-        visitor = self.visitors.get((uuid, holder.pid))
-        if visitor is not None:
-            visitor.seen = now
-            return
-        self._known.update(self._ours())
-        if holder.pid in self._known:
-            return
-        who = described(holder)
-        if not who.user and holder.pid not in self._doubtful:
-            self._doubtful.add(holder.pid)
-            return
-        self.visitors[uuid, holder.pid] = Visitor(uuid, who, now, now)
+        guest = self.guests.get((uuid, holder.pid))
+        if guest is None:
+            self.guests[uuid, holder.pid] = Guest(uuid, described(holder), now, now)
+        else:
+            held = max(holder.mib or 0, guest.holder.mib or 0) or holder.mib
+            guest.holder, guest.seen = replace(guest.holder, mib=held), now
 
 
 def _line(seconds: float, uuid: str, reading: Reading) -> str:

@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
-from typing import Protocol
 
 from e2e.devices.inventory import described, take
 from e2e.devices.model import Device, DeviceDriver
 from e2e.devices.nvml import NvmlDriver
 from e2e.devices.resolve import VISIBLE, resolve
-from e2e.devices.sampling import Reading, Sampler, Visitor
-from e2e.errors import HarnessError, ResidueLeft, SetupMissing
+from e2e.devices.sampling import Guest, Reading, Sampler
+from e2e.errors import HarnessError, SetupMissing
 from e2e.evidence.case import CaseEvidence
-from e2e.evidence.record import Proof
 from e2e.plan import CasePlan
+from e2e.process import Owner
+from e2e.process.signals import current
+from e2e.proofs.picture import record, until_nothing
 
+NAME = "device memory back"
 CURVE = "device-memory.csv"
-_POLL = 0.1
-
-
-class HasPid(Protocol):
-    @property
-    def pid(self) -> int: ...
-
-
-class Owner(Protocol):
-    def living(self) -> Sequence[HasPid]: ...
 
 
 @contextmanager
@@ -39,11 +29,12 @@ def device_memory_returns(
     evidence: CaseEvidence,
     open_driver: Callable[[], DeviceDriver] = NvmlDriver,
 ) -> Iterator[None]:
-    """Around everything that a case launches. The time series is `device-memory.csv`.
+    """On exit each device is back at its level before the launch, within the tolerance; what was
+    used meanwhile is in `device-memory.csv`. A late release is waited for; processes of others
+    that came meanwhile are told apart from residue.
 
-    Raises SetupMissing on entry where somebody is on a device already. On exit waits up to the
-    limit `release`; memory that does not come back is recorded as a proof that does not hold and
-    as ResidueLeft. On a CPU there is no such memory, and nothing is recorded.
+    Raises SetupMissing on entry where somebody is on a device already. A CPU has no such memory:
+    nothing is recorded.
     """
     if plan.backend == "cpu":
         yield
@@ -51,17 +42,23 @@ def device_memory_returns(
     with closing(open_driver()) as driver:
         devices = resolve(plan.devices, take(driver), os.environ.get(VISIBLE))
         refuse_occupied(devices, plan.teardown.memory_tolerance_mib)
-        sampler = Sampler(
-            driver,
-            [device.uuid for device in devices],
-            evidence.folder / CURVE,
-            lambda: {process.pid for process in owner.living()},
-        )
+        sampler = Sampler(driver, [device.uuid for device in devices], evidence.folder / CURVE)
         try:
             with sampler:
                 yield
         finally:
-            _settle(plan, devices, sampler, evidence)
+            with current().deferred():
+                release = _Release(devices, sampler, owner, plan.teardown.memory_tolerance_mib)
+                found, seconds = until_nothing(release.left, plan.limits.release)
+                record(
+                    evidence,
+                    NAME,
+                    found,
+                    seconds,
+                    mend="end the processes named; where no owner is listed, or one is in D state, "
+                    "the device belongs into quarantine until it is reset",
+                    detail=release.detail(),
+                )
 
 
 def refuse_occupied(devices: Sequence[Device], tolerance: int) -> None:
@@ -84,100 +81,69 @@ def occupants(device: Device, tolerance: int) -> list[str]:
     return lines
 
 
-@dataclass
-class _Settled:
-    """How it ended: what is left by device, when each came back, and why a look failed."""
+class _Release:
+    """What is left on the devices, at each look after the stop."""
 
-    seconds: float = 0.0
-    residue: dict[str, str] = field(default_factory=dict)
-    returned: dict[str, float] = field(default_factory=dict)
-    problem: HarnessError | None = None
+    def __init__(
+        self, devices: Sequence[Device], sampler: Sampler, owner: Owner, tolerance: int
+    ) -> None:
+        self._devices = devices
+        self._sampler = sampler
+        self._owner = owner
+        self._tolerance = tolerance
+        self._returned: dict[str, float] = {}
 
-    @property
-    def found(self) -> list[str]:
-        return [str(self.problem)] if self.problem else list(self.residue.values())
+    def left(self) -> list[str]:
+        """A line for each device that is not back: how many MiB, and whose."""
+        problem = self._sampler.problem
+        if problem is None:
+            try:
+                readings = self._sampler.sample()
+            except HarnessError as error:
+                problem = error
+            else:
+                return self._above(readings)
+        return [problem.what]
 
-
-def _settle(
-    plan: CasePlan, devices: Sequence[Device], sampler: Sampler, evidence: CaseEvidence
-) -> None:
-    settled = _wait(plan, devices, sampler)
-    evidence.proof(_proof(settled, devices, sampler))
-    if settled.found:
-        names = (d.label for d in devices if settled.problem or d.uuid in settled.residue)
-        evidence.failure(
-            ResidueLeft(
-                f"device memory did not come back within {plan.limits.release:g} s: "
-                + "; ".join(settled.found),
-                device=", ".join(names),
-                mend="end the processes named; where no owner is listed or one is in D state, "
-                "quarantine the device until it is reset",
-            )
-        )
-
-
-def _wait(plan: CasePlan, devices: Sequence[Device], sampler: Sampler) -> _Settled:
-    begin = time.monotonic()
-    settled = _Settled(problem=sampler.problem)
-    while settled.problem is None:
-        try:
-            readings = sampler.sample()
-        except HarnessError as problem:
-            settled.problem = problem
-            break
-        settled.seconds = round(time.monotonic() - begin, 2)
-        settled.residue = _residue(plan, devices, readings, sampler.visitors)
-        for device in devices:
-            if device.uuid not in settled.residue:
-                settled.returned.setdefault(device.uuid, settled.seconds)
-        if not settled.residue or settled.seconds > plan.limits.release:
-            break
-        time.sleep(_POLL)
-    return settled
-
-
-def _residue(
-    plan: CasePlan,
-    devices: Sequence[Device],
-    readings: Mapping[str, Reading],
-    visitors: Mapping[tuple[str, int], Visitor],
-) -> dict[str, str]:
-    """What is above the level before the launch and is no visitor's, by device; empty if all is
-    back."""
-    left: dict[str, str] = {}
-    for device in devices:
-        reading = readings[device.uuid]
-        theirs = [h for h in reading.holders if (device.uuid, h.pid) in visitors]
-        ours = [described(h) for h in reading.holders if h not in theirs]
-        excess = reading.memory.used - device.memory.used - sum(h.mib or 0 for h in theirs)
-        if ours or excess > plan.teardown.memory_tolerance_mib:
-            owners = ", ".join(map(str, ours)) or "no owner listed"
-            beside = f" (beside {', '.join(map(str, theirs))})" if theirs else ""
-            left[device.uuid] = f"device {device.label}: {max(excess, 0)} MiB, {owners}{beside}"
-    return left
-
-
-def _proof(settled: _Settled, devices: Sequence[Device], sampler: Sampler) -> Proof:
-    rows = [
-        {
-            "device": device.label,
-            "uuid": device.uuid,
-            "before_mib": device.memory.used,
-            "peak_mib": sampler.peaks[device.uuid],
-            "returned_after_seconds": settled.returned.get(device.uuid),
-            "driver_reserves_mib": device.memory.reserved,
-        }
-        for device in devices
-    ]
-    return Proof(
-        name="device memory",
-        held=not settled.found,
-        found=settled.found,
-        seconds=settled.seconds,
-        detail={
-            "devices": rows,
-            "others": [str(visitor) for visitor in sampler.visitors.values()],
-            "sampling_cpu_percent": round(sampler.cpu_percent, 3),
+    def detail(self) -> dict[str, object]:
+        """For the evidence: each device's levels, who else was there, what sampling cost."""
+        ours = self._ours()
+        return {
+            "devices": [
+                {
+                    "device": device.label,
+                    "uuid": device.uuid,
+                    "before_mib": device.memory.used,
+                    "peak_mib": self._sampler.peaks[device.uuid],
+                    "back_at_seconds": self._returned.get(device.uuid),
+                    "driver_reserves_mib": device.memory.reserved,
+                }
+                for device in self._devices
+            ],
+            "others": [str(guest) for guest in self._others(ours).values()],
+            "sampling_cpu_percent": round(self._sampler.cpu_percent, 3),
             "curve": CURVE,
-        },
-    )
+        }
+
+    def _above(self, readings: Mapping[str, Reading]) -> list[str]:
+        others = self._others(self._ours())
+        lines: list[str] = []
+        for device in self._devices:
+            reading = readings[device.uuid]
+            theirs = [h for h in reading.holders if (device.uuid, h.pid) in others]
+            ours = [described(h) for h in reading.holders if h not in theirs]
+            excess = reading.memory.used - device.memory.used - sum(h.mib or 0 for h in theirs)
+            if not ours and excess <= self._tolerance:
+                self._returned.setdefault(device.uuid, round(self._sampler.seconds, 2))
+                continue
+            owners = ", ".join(map(str, ours)) or "no owner listed"
+            beside = f", beside {', '.join(map(str, theirs))}" if theirs else ""
+            lines.append(f"device {device.label}: {max(excess, 0)} MiB, {owners}{beside}")
+        return lines
+
+    def _ours(self) -> set[int]:
+        seen = {pid for share in self._owner.sightings.seen.values() for pid, _ in share}
+        return seen | {process.pid for process in self._owner.living()}
+
+    def _others(self, ours: set[int]) -> dict[tuple[str, int], Guest]:
+        return {key: guest for key, guest in self._sampler.guests.items() if key[1] not in ours}
