@@ -49,8 +49,7 @@ def hold(
 
     Raises SetupMissing, naming the holder, when one cannot be had within `wait_seconds`.
     """
-    folder = Path(runs.host_folder(os.environ), "leases")
-    runs.shared_folder(str(folder))
+    folder = _folder()
     names = [f"device {device}" for device in devices] + [f"port {port}" for port in ports]
     deadline = time.monotonic() + wait_seconds
     with ExitStack() as stack:
@@ -67,6 +66,18 @@ def hold(
         for descriptor in descriptors:
             _sign(descriptor, holder)
         yield Held(tuple(descriptors), tuple(ephemeral_warnings(ports)))
+
+
+def _folder() -> Path:
+    try:
+        folder = Path(runs.host_folder(os.environ), "leases")
+        runs.shared_folder(str(folder))
+    except OSError as error:
+        raise SetupMissing(
+            f"the folder that runs of this host share cannot be used: {error}",
+            mend=f"name one that all users can write to in {runs.HOST_VARIABLE}",
+        ) from error
+    return folder
 
 
 def ephemeral_warnings(ports: Sequence[int]) -> list[str]:
@@ -93,8 +104,7 @@ def _reserved() -> set[int]:
 def _take(folder: Path, names: list[str], stack: ExitStack) -> list[int]:
     descriptors = []
     for name in names:
-        path = folder / re.sub(r"[^A-Za-z0-9._-]", "-", name)
-        descriptor = _open(path)
+        descriptor = _open(folder / re.sub(r"[^A-Za-z0-9._-]", "-", name))
         stack.callback(os.close, descriptor)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -108,7 +118,11 @@ def _take(folder: Path, names: list[str], stack: ExitStack) -> list[int]:
 
 
 def _open(path: Path) -> int:
-    """Open a lease file, made by whichever user came first; it is never removed."""
+    """Open a lease file, made by whichever user came first. No run ever removes one.
+
+    Without O_CREAT where it exists: in a sticky folder the kernel may refuse that for a file of
+    another user (fs.protected_regular).
+    """
     flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
     with contextlib.suppress(FileExistsError):
         descriptor = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o666)
@@ -151,9 +165,9 @@ def _refuse_bound(ports: Sequence[int]) -> None:
             )
         if only_waiting(port):
             continue
-        users = "; ".join(users_of(port)) or "a process that this user may not see"
         raise SetupMissing(
-            f"port {port} is in use by {users}", mend="end that process, or choose another port"
+            f"port {port} is in use by {users_of(port)}",
+            mend="end that process, or choose another port",
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
 import subprocess
 import sys
@@ -23,26 +22,36 @@ _BOOT = (
 )
 _ANSWER_SECONDS = 30.0
 _ENDING_SECONDS = 5.0
+_SILENCE_SECONDS = 30.0
 
 
-class Guardian:
-    """A running guardian. What it reports is collected here whenever it is asked for anything.
+class GuardianLink:
+    """A running guardian, in a session of its own and without this process's environment.
 
-    `exit_codes`: of roles that ended, by pid. Safe to use from several threads.
+    What it reports is taken in whenever it is asked for anything. `exit_codes` are those of the
+    roles' leaders that have ended. Safe to use from several threads.
     """
 
     def __init__(self, settings: Message, keep: Sequence[int], stderr: Path) -> None:
         """Raises HarnessError when it does not start."""
-        self.exit_codes: dict[int, int] = {}
+        self.exit_codes: dict[table.Identity, int] = {}
         self.sightings = Sightings(holdings.shared_memory())
+        self._stderr = stderr
         self._lock = threading.RLock()
         self._looks = 0
+        self._heard = time.monotonic()
         self._answers: list[Message] = []
         ours, theirs = socket.socketpair()
+        self._channel = Channel(ours)
         with theirs, stderr.open("ab") as errors:
-            os.set_inheritable(theirs.fileno(), True)
             self._process = subprocess.Popen(
-                self._argv(theirs.fileno(), settings["owner"]),
+                [
+                    sys.executable,
+                    *("-I", "-S", "-c", _BOOT),
+                    str(Path(__file__).parent),
+                    str(theirs.fileno()),
+                    f"afd-e2e guardian of {settings['owner']}",
+                ],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
@@ -51,16 +60,9 @@ class Guardian:
                 pass_fds=(theirs.fileno(), *keep),
                 start_new_session=True,
             )
-        self._channel = Channel(ours)
-        self._stderr = stderr
         ready = self.ask({**settings, "keep": list(keep)})
         self.identity = table.Identity(self._process.pid, ready["start"])
         self.private = Path(ready["private"])
-
-    @staticmethod
-    def _argv(descriptor: int, owner: str) -> list[str]:
-        folder = str(Path(__file__).parent)
-        return [sys.executable, "-I", "-S", "-c", _BOOT, folder, str(descriptor), owner]
 
     @property
     def died(self) -> str | None:
@@ -69,8 +71,19 @@ class Guardian:
         code = self._process.poll()
         if code is None and not self._channel.closed:
             return None
-        how = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+        how = "its connection is closed" if code is None else f"exit code {code}"
+        if code is not None and code < 0:
+            how = f"signal {-code}"
         return f"the guardian (pid {self._process.pid}) ended by itself: {how}"
+
+    @property
+    def stuck(self) -> str | None:
+        """That it has not said anything for long, though it does so every few seconds."""
+        self.collect()
+        silent = time.monotonic() - self._heard
+        if silent < _SILENCE_SECONDS:
+            return None
+        return f"the guardian (pid {self._process.pid}) has been silent for {silent:.0f} s"
 
     def ask(self, message: Message, seconds: float = _ANSWER_SECONDS) -> Message:
         """The guardian's answer; raises HarnessError when there is none in time."""
@@ -104,24 +117,31 @@ class Guardian:
             if self._channel.closed:
                 return
             for message in self._channel.receive(seconds):
+                self._heard = time.monotonic()
                 if message["event"] == "exit":
-                    self.exit_codes[message["pid"]] = message["code"]
+                    leader = table.Identity(message["pid"], message["start"])
+                    self.exit_codes[leader] = message["code"]
                 elif message["event"] == "sighted":
                     self.sightings.merge(message)
                     self._looks += 1
                 else:
                     self._answers.append(message)
 
-    def end(self, seconds: float) -> None:
-        """Have it kill what is left, tidy up and go; SIGKILL it when it does not in time."""
+    def end(self, seconds: float) -> bool:
+        """Have it kill what is left, tidy up and go: whether it did within `seconds`.
+
+        One that does not is killed.
+        """
         with self._lock:
+            done = False
             with contextlib.suppress(HarnessError):
-                self.ask({"do": "end"}, seconds)
+                done = self.ask({"do": "end"}, seconds)["event"] == "ended"
             self._channel.close()
             try:
-                self._process.wait(_ENDING_SECONDS)
+                self._process.wait(_ENDING_SECONDS if done else 0)
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
             if self._stderr.exists() and self._stderr.stat().st_size == 0:
                 self._stderr.unlink()
+            return done

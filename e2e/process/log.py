@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 _TAIL_BYTES = 1 << 16
-_CHUNK_BYTES = 1 << 20
 _LONGEST_LINE = 400
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]")
 
@@ -34,32 +33,3 @@ def _cut(line: str) -> str:
     if len(line) <= _LONGEST_LINE:
         return line
     return f"{line[:_LONGEST_LINE]}… ({len(line) - _LONGEST_LINE} characters more)"
-
-
-class LogSearch:
-    """Looks for a text in a growing log, reading each byte once."""
-
-    def __init__(self, path: Path, text: str) -> None:
-        self._path = path
-        self._text = text.encode()
-        self._offset = 0
-        self._overlap = b""
-        self._found = False
-
-    def found(self) -> bool:
-        """Whether the text has been written by now."""
-        while not self._found and (chunk := self._read()):
-            window = self._overlap + chunk
-            self._found = self._text in window
-            self._overlap = window[-(len(self._text) - 1) :] if len(self._text) > 1 else b""
-        return self._found
-
-    def _read(self) -> bytes:
-        try:
-            with self._path.open("rb") as file:
-                file.seek(self._offset)
-                chunk = file.read(_CHUNK_BYTES)
-        except FileNotFoundError:
-            return b""
-        self._offset += len(chunk)
-        return chunk

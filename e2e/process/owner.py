@@ -14,11 +14,11 @@ from typing import Self
 from e2e.errors import HarnessError, ServerFailed
 from e2e.process import signals
 from e2e.process.guardian import kernel, ladder, ownership, runs, sweep, table
-from e2e.process.link import Guardian
+from e2e.process.link import GuardianLink
 from e2e.process.owned import Command, OwnedProcess, StopReport
 
 _LOOK_SECONDS = 2.0
-_EXIT_CODE_SECONDS = 2.0
+_NEWS_SECONDS = 5.0
 _MENDS = {
     "log": "the log's folder must exist and be writable",
     "folder": "the working folder must exist",
@@ -73,7 +73,7 @@ class Owner:
                 "stop_seconds": self._stop_seconds,
                 "kill_seconds": self._kill_seconds,
             }
-            self._guardian = Guardian(settings, self._keep, self.folder / "guardian.log")
+            self._guardian = GuardianLink(settings, self._keep, self.folder / "guardian.log")
             stack.callback(self._close)
             self.sightings = self._guardian.sightings
             self.private = self._guardian.private
@@ -110,14 +110,14 @@ class Owner:
         return process
 
     @property
-    def guardian_died(self) -> str | None:
-        """How the guardian ended, if it did without being told to."""
-        return self._guardian.died
+    def guardian_problem(self) -> str | None:
+        """How the guardian ended, if it did without being told to, or that it is stuck."""
+        return self._guardian.died or self._guardian.stuck
 
     def check(self) -> None:
-        """Raises HarnessError when the guardian is gone: nothing may go on without it."""
-        if how := self.guardian_died:
-            raise HarnessError(how, mend="who or what killed it? See the kernel's log")
+        """Raises HarnessError when the guardian is gone or stuck: without it nothing may go on."""
+        if problem := self.guardian_problem:
+            raise HarnessError(problem, mend="the kernel's log may tell who or what did that")
 
     def living(self) -> list[table.ProcessInfo]:
         """Everything alive that is provably this owner's; zombies are not alive."""
@@ -141,23 +141,28 @@ class Owner:
     def exit_code(self, leader: table.Identity) -> int | None:
         """Of a role's leader, negative for a signal; None while it runs."""
         self._guardian.collect()
-        if leader.pid not in self._guardian.exit_codes and self._guardian.died:
+        if leader not in self._guardian.exit_codes and self._guardian.died:
             self._reap_adopted()
-        return self._guardian.exit_codes.get(leader.pid)
+        return self._guardian.exit_codes.get(leader)
 
     def final_exit_code(self, leader: table.Identity) -> int | None:
-        """As `exit_code`, allowing a moment for the news of an end to arrive."""
-        deadline = time.monotonic() + _EXIT_CODE_SECONDS
+        """As `exit_code`, waiting a moment for the news of an end; None when none comes."""
+        deadline = time.monotonic() + _NEWS_SECONDS
         while (code := self.exit_code(leader)) is None and not table.is_alive(leader):
-            if time.monotonic() >= deadline or self._guardian.died:
+            if time.monotonic() >= deadline:
                 break
             self._guardian.collect(ladder.POLL_SECONDS)
         return code
 
-    def kill(self) -> list[table.ProcessInfo]:
-        """SIGKILL to whatever is left; returns what survives even that."""
-        climb = ladder.climb((), self.living, term_seconds=0.0, kill_seconds=self._kill_seconds)
-        return climb.survivors
+    def end_rest(self, term_seconds: float) -> ladder.Climb:
+        """End whatever is alive, by the ladder; for what the stops of the roles have missed."""
+        return ladder.climb(
+            (),
+            self.living,
+            term_seconds=term_seconds,
+            kill_seconds=self._kill_seconds,
+            hurried=self.hurried,
+        )
 
     def _shares(self, processes: table.Table) -> dict[str, ownership.Rows]:
         leaders = {role: process.leader for role, process in self.processes.items()}
@@ -182,13 +187,13 @@ class Owner:
             if table.is_zombie_child(identity):
                 with suppress(ChildProcessError):
                     _, status = os.waitpid(identity.pid, os.WNOHANG)
-                    self._guardian.exit_codes[identity.pid] = os.waitstatus_to_exitcode(status)
+                    self._guardian.exit_codes[identity] = os.waitstatus_to_exitcode(status)
 
     def _close(self) -> None:
-        if self._guardian.died:
-            self.kill()
+        """Its guardian ends what is left and tidies up; without one this process does."""
+        if not self._guardian.end(self._kill_seconds + _LOOK_SECONDS):
+            self.end_rest(0.0)
             sweep.shared_memory(self.sightings.shared, self.sightings.shared_before)
             sweep.sockets(self.sightings.sockets)
             sweep.folder(str(self.private))
             runs.forget(runs.host_folder(os.environ), self.id)
-        self._guardian.end(self._kill_seconds + _LOOK_SECONDS)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from e2e.process.guardian import holdings, table
+import pwd
 
-
-def listeners(port: int) -> list[holdings.Port]:
-    """Sockets that listen on the port, in this network namespace."""
-    return [use for use in holdings.ports() if use.number == port and use.listening]
+from e2e.process.guardian import holdings, ownership, table
 
 
 def only_waiting(port: int) -> bool:
@@ -16,15 +13,23 @@ def only_waiting(port: int) -> bool:
     return bool(uses) and all(use.waiting for use in uses)
 
 
-def users_of(port: int) -> list[str]:
-    """A line for each process that has a socket bound to the port, for people."""
-    inodes = {use.inode for use in holdings.ports() if use.number == port and not use.waiting}
-    return [
-        described(row)
+def users_of(port: int) -> str:
+    """The processes that have a socket bound to the port; where they cannot be seen, the user."""
+    uses = [use for use in holdings.ports() if use.number == port and not use.waiting]
+    inodes = {use.inode for use in uses}
+    holders = [
+        table.named(row)
         for pid, row in table.snapshot().items()
         if holdings.socket_inodes(pid) & inodes
     ]
+    if holders:
+        return ", ".join(ownership.described(holders))
+    names = {_user(use.uid) for use in uses}
+    return f"a process of user {' or '.join(sorted(names))}" if names else "an unknown process"
 
 
-def described(row: table.ProcessInfo) -> str:
-    return f"pid {row.pid} ({table.named(row).command})"
+def _user(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)

@@ -76,8 +76,9 @@ def interruptible() -> Iterator[Interruption]:
             signal.signal(number, interruption)
         yield interruption
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        with interruption.deferred():
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 def current() -> Interruption:

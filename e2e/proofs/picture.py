@@ -8,18 +8,16 @@ from collections.abc import Callable
 from e2e.errors import ResidueLeft
 from e2e.evidence.case import CaseEvidence
 from e2e.evidence.record import Proof
+from e2e.process.signals import current
 
 POLL_SECONDS = 0.05
 
 
 def until_nothing(left: Callable[[], list[str]], seconds: float) -> tuple[list[str], float]:
-    """What `left` still finds when `seconds` are over, and how long it took; at once when [].
-
-    The look itself comes at least once, and a last time at the deadline.
-    """
+    """What `left` still finds when `seconds` are over, and how long it took; at once when []."""
     begin = time.monotonic()
     while found := left():
-        if time.monotonic() - begin >= seconds:
+        if time.monotonic() - begin >= seconds or current().hurried():
             break
         time.sleep(POLL_SECONDS)
     return found, round(time.monotonic() - begin, 3)

@@ -46,8 +46,4 @@ def _left(plan: CasePlan, owner: Owner) -> list[str]:
         for socket in holdings.ports()
         if socket.listening and (socket.number in plan.ports or socket.inode in seen)
     }
-    return [
-        f"port {port} is listened on by "
-        + ("; ".join(users_of(port)) or "a process that this user may not see")
-        for port in sorted(left)
-    ]
+    return [f"port {port} is listened on by {users_of(port)}" for port in sorted(left)]

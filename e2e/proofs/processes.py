@@ -11,7 +11,7 @@ from e2e.plan import CasePlan
 from e2e.process import Owner
 from e2e.process.guardian.ownership import described
 from e2e.process.signals import current
-from e2e.proofs.picture import record, until_nothing
+from e2e.proofs.picture import record
 
 NAME = "no process left"
 
@@ -31,10 +31,14 @@ def no_process_left(plan: CasePlan, owner: Owner, evidence: CaseEvidence) -> Ite
 
 
 def _settle(plan: CasePlan, owner: Owner, evidence: CaseEvidence) -> None:
-    left, seconds = until_nothing(lambda: described(owner.living()), plan.limits.release)
-    survivors = described(owner.kill()) if left else []
+    climb = owner.end_rest(plan.limits.release)
+    survivors = described(climb.survivors)
     found = [f"{line} survives SIGKILL: quarantine its device" for line in survivors]
-    found += [f"{line} was alive and was killed" for line in left if line not in survivors]
+    found += [
+        f"{line} was alive after the stop and had to be ended"
+        for line in described(climb.outlived or climb.killed)
+        if line not in survivors
+    ]
     for role, report in owner.stopped.items():
         found += [
             f"{line}, of {role}, ran on after its leader was gone and had to be ended"
@@ -44,10 +48,12 @@ def _settle(plan: CasePlan, owner: Owner, evidence: CaseEvidence) -> None:
         evidence,
         NAME,
         found,
-        seconds,
+        round(climb.seconds, 3),
         mend="the roles' logs may tell why these did not end with their leader; a wrapper script "
         "has to exec the server",
         detail={"pids_seen": {role: p.pids_seen() for role, p in owner.processes.items()}},
     )
-    if how := owner.guardian_died:
-        evidence.failure(HarnessError(how, mend="who or what killed it? See the kernel's log"))
+    try:
+        owner.check()
+    except HarnessError as error:
+        evidence.failure(error)

@@ -44,4 +44,5 @@ class Channel:
         return [json.loads(line) for line in lines]
 
     def close(self) -> None:
+        self.closed = True
         self._socket.close()

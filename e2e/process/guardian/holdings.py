@@ -12,10 +12,11 @@ _TIME_WAIT = "06"
 
 
 class Port(NamedTuple):
-    """A TCP socket bound to a local port. `inode` is 0 in TIME_WAIT."""
+    """A TCP socket bound to a local port. In TIME_WAIT `inode` and `uid` are 0."""
 
     number: int
     inode: int
+    uid: int
     listening: bool
     waiting: bool
 
@@ -30,13 +31,17 @@ def shared_memory() -> set[str]:
 
 def ports() -> list[Port]:
     """All TCP sockets of this network namespace, IPv4 and IPv6."""
-    found = []
-    for family in ("tcp", "tcp6"):
-        for fields in _rows(f"/proc/net/{family}"):
-            state = fields[3]
-            number = int(fields[1].rpartition(":")[2], 16)
-            found.append(Port(number, int(fields[9]), state == _LISTENING, state == _TIME_WAIT))
-    return found
+    return [
+        Port(
+            number=int(fields[1].rpartition(":")[2], 16),
+            inode=int(fields[9]),
+            uid=int(fields[7]),
+            listening=fields[3] == _LISTENING,
+            waiting=fields[3] == _TIME_WAIT,
+        )
+        for family in ("tcp", "tcp6")
+        for fields in _rows(f"/proc/net/{family}")
+    ]
 
 
 def named_sockets() -> dict[int, str]:
@@ -81,7 +86,7 @@ def _rows(path: str) -> list[list[str]]:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return [line.split() for line in file.readlines()[1:]]
-    except FileNotFoundError:
+    except OSError:
         return []
 
 

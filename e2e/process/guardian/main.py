@@ -97,9 +97,10 @@ class Guardian:
         with contextlib.suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 pid, status = ended
-                if any(leader.pid == pid for leader in self._leaders.values()):
-                    code = os.waitstatus_to_exitcode(status)
-                    self._outbox.append({"event": "exit", "pid": pid, "code": code})
+                for leader in self._leaders.values():
+                    if leader.pid == pid:
+                        code = os.waitstatus_to_exitcode(status)
+                        self._outbox.append({"event": "exit", **leader._asdict(), "code": code})
 
     def _flush(self) -> None:
         """Send what waits, as far as the harness reads: a stopped harness must not stop this."""
