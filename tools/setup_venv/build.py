@@ -6,7 +6,7 @@ import fcntl
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,6 @@ from tools.setup_venv.stamp import Stamp
 from tools.setup_venv.steps import StepFailed, Steps, say
 
 _GIB = 1 << 30
-_NO_BUILD = "No matching distribution found"
 
 
 def ensure(root: Path, venv: Path, settings: Settings, python: Interpreter) -> None:
@@ -81,13 +80,7 @@ def _install(steps: Steps, venv: Path, settings: Settings, python: Interpreter) 
     if not Path(executable).exists():
         steps.run("virtual environment", [python.executable, "-m", "venv", str(venv)])
     if settings.torch:
-        try:
-            pip(settings.torch, settings.torch)
-        except StepFailed as failed:
-            if not any(_NO_BUILD in line for line in failed.lines):
-                raise
-            say(f"    none where pip looks, so from {settings.cpu_index}")
-            pip(settings.torch, settings.torch, "--extra-index-url", settings.cpu_index)
+        _install_torch(pip, settings.torch, settings.cpu_index)
     if settings.stand_ins:
         wheels = [str(stand_ins.write(each, steps.log.parent)) for each in settings.stand_ins]
         pip("stand-ins", "--no-index", "--no-deps", "--force-reinstall", *wheels)
@@ -96,6 +89,30 @@ def _install(steps: Steps, venv: Path, settings: Settings, python: Interpreter) 
     if settings.torch:
         check = Path(__file__).with_name("check_vllm.py")
         steps.run("import vllm", [executable, str(check)])
+
+
+def _install_torch(pip: Callable[..., None], torch: str, cpu_index: str) -> None:
+    try:
+        return pip(torch, torch)
+    except StepFailed as failed:
+        if not _lacks_build(failed):
+            raise
+    say(f"    none where pip looks, so from {cpu_index}")
+    try:
+        pip(torch, torch, "--extra-index-url", cpu_index)
+    except StepFailed as failed:
+        if not _lacks_build(failed):
+            raise
+        raise SetupError(
+            f"no {torch} for this Python, neither where pip looks nor in {cpu_index}",
+            "show pip where it is (PIP_FIND_LINKS or PIP_EXTRA_INDEX_URL), choose another Python "
+            "(PYTHON=python3.11), or do without servers on this CPU (AFD_E2E_EXTRAS=report,dev)",
+            failed.lines,
+        ) from failed
+
+
+def _lacks_build(failed: StepFailed) -> bool:
+    return any("No matching distribution found" in line for line in failed.lines)
 
 
 def _discard(venv: Path, found: Stamp | None) -> None:

@@ -41,8 +41,8 @@ def probe(name: str) -> Interpreter | str:
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
     if answer.returncode != 0:
-        lines = answer.stderr.strip().splitlines()
-        return lines[-1] if lines else f"exit code {answer.returncode}"
+        lines = answer.stderr.strip().splitlines() or [f"exit code {answer.returncode}"]
+        return lines[-1 if lines[0].startswith("Traceback") else 0]
     executable, (major, minor, micro) = json.loads(answer.stdout)
     return Interpreter(executable, (major, minor, micro))
 

@@ -18,6 +18,7 @@ from tools.setup_venv.steps import StepFailed
 PYTHON = Interpreter("/usr/bin/python3.11", (3, 11, 7))
 TRITON = StandIn("triton", "0+left.out")
 SETTINGS = Settings(("cpu", "dev"), "torch==1+cpu", (TRITON,), "https://index.invalid", 0.001, "k")
+NO_BUILD = "ERROR: No matching distribution found for torch==1+cpu"
 
 
 class Machine:
@@ -140,8 +141,16 @@ def test_an_environment_of_other_origin_is_not_touched(machine: Machine) -> None
 
 
 def test_fallback_index_only_where_pip_finds_no_build(machine: Machine) -> None:
-    machine.fails["torch==1+cpu"] = [["ERROR: No matching distribution found for torch==1+cpu"]]
+    machine.fails["torch==1+cpu"] = [[NO_BUILD]]
     assert machine.set_up() == [ALL[0], ALL[1], *ALL[1:]]
+
+
+def test_no_build_anywhere_says_what_to_do(machine: Machine) -> None:
+    machine.fails["torch==1+cpu"] = [[NO_BUILD], ["ERROR: a warning", NO_BUILD]]
+    with pytest.raises(SetupError, match=r"no torch==1\+cpu for this Python") as caught:
+        machine.set_up()
+    assert "PIP_FIND_LINKS" in caught.value.mend
+    assert machine.argv[-2:] == ["--extra-index-url", "https://index.invalid"]
 
 
 def test_no_fallback_for_another_failure(machine: Machine) -> None:
