@@ -37,7 +37,7 @@ def check_layout(profile: View, layout: View) -> Iterator[Problem]:
     seen: set[int] = set()
     for slot, at in layout.items("devices", int):
         path = (*layout.path, "devices")
-        if slots is not None and slot >= slots:
+        if slots is not None and 0 < slots <= slot:
             what = f"slot {slot} is not there: hardware.devices is {slots}, the last is {slots - 1}"
             yield Problem(at, path, what)
         if slot in seen:
@@ -49,7 +49,7 @@ def check_layout(profile: View, layout: View) -> Iterator[Problem]:
     if count and count != dp * tp:
         yield layout.at_value("devices", f"{_slots(count)} for DP {dp} x TP {tp} = {dp * tp} ranks")
     ep = layout.get("ep", int)
-    if ep is not None and ep > 0 and ep != dp * tp:
+    if ep is not None and ep >= 0 and ep != dp * tp:
         yield layout.at_value("ep", f"EP {ep} is not DP {dp} x TP {tp} = {dp * tp}; or false")
 
 

@@ -83,7 +83,7 @@ def _check_gate(profile: View) -> Iterator[Problem]:
     opt_in = gate.sub("opt_in")
     backend = profile.sub("hardware").get("backend", str)
     wanted = opt_in.get(_BACKEND_VARIABLE, str)
-    if backend is not None and wanted is not None and wanted != backend:
+    if backend in ("cpu", "gpu") and wanted is not None and wanted != backend:
         what = f"{wanted!r} is not hardware.backend{did_you_mean(wanted, [backend])}"
         yield opt_in.at_value(_BACKEND_VARIABLE, what)
     for key in ("unless", "opt_in_with"):
@@ -177,28 +177,25 @@ def _check_environment(environment: View, scrubbed_too: list[str]) -> Iterator[P
 def _check_performance(profile: View, performance: View) -> Iterator[Problem]:
     """Equal hardware: the native layout takes exactly the slots of the AFD case."""
     native = performance.sub("native")
-    yield from check_layout(profile, native)
+    native_problems = list(check_layout(profile, native))
+    yield from native_problems
     yield from check_args(performance.sub("args"))
     yield from check_args(native.sub("args"))
-    against = performance.get("against", str)
-    cases = profile.sub("cases")
+    against, cases = performance.get("against", str), profile.sub("cases")
     if against is None:
         return
     case = cases.sub(against)
     if against not in cases.children:
         what = f"there is no case {against!r}{did_you_mean(against, cases.children)}"
         yield performance.at_value("against", what)
+    elif native_problems or any(check_layouts(profile, case)):
+        return
     elif case.says("native"):
         yield performance.at_value("against", f"{against!r} is native; name an AFD case")
-    else:
-        split = [
-            slot
-            for role in ("attention", "ffn")
-            for slot, _ in case.sub(role).items("devices", int)
-        ]
-        own = [slot for slot, _ in native.items("devices", int)]
-        if set(own) != set(split):
-            what = (
-                f"slots {sorted(own)} are not those of {against}, {sorted(split)}: equal hardware"
-            )
-            yield native.at_value("devices", what)
+    elif _slots(native) != (split := _slots(case.sub("attention")) | _slots(case.sub("ffn"))):
+        what = f"slots {sorted(_slots(native))} are not those of {against}, {sorted(split)}"
+        yield native.at_value("devices", f"{what}: equal hardware")
+
+
+def _slots(layout: View) -> set[int]:
+    return {slot for slot, _ in layout.items("devices", int)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -31,27 +31,41 @@ _PATTERNS = {
 
 
 def check(root: Node) -> tuple[Profile | None, list[Problem]]:
-    """The typed profile, or what is wrong with the tree's keys and types."""
+    """The typed profile, or what is wrong with the tree's keys and types.
+
+    Where a key is misspelt, the right one is put into the tree with a broken value, so that
+    nobody misses it.
+    """
     try:
         return Profile.model_validate(root.plain()), []
     except ValidationError as error:
-        return None, list(_problems(root, error.errors(include_url=False)))
+        by_path: dict[KeyPath, list[Mapping[str, Any]]] = {}
+        for one in error.errors(include_url=False):
+            by_path.setdefault(_path(root, one), []).append(one)
+        problems = list(_problems(root, by_path))
+        _supply_misspelt(root, by_path)
+        return None, [problem for problem in problems if not _is_supplied(root, problem.path)]
 
 
-def _problems(root: Node, errors: Iterable[Mapping[str, Any]]) -> Iterator[Problem]:
-    by_path: dict[KeyPath, list[Mapping[str, Any]]] = {}
-    for error in errors:
-        by_path.setdefault(_path(root, error), []).append(error)
-    misspelt = {
-        (*path[:-1], meant)
-        for path, found in by_path.items()
-        if found[0]["type"] == "extra_forbidden"
-        and (meant := nearest(str(path[-1]), keys_at(path[:-1])))
-    }
+def _supply_misspelt(root: Node, by_path: Mapping[KeyPath, list[Mapping[str, Any]]]) -> None:
+    for path, found in by_path.items():
+        holder, node = root.find(path[:-1]), root.find(path)
+        if found[0]["type"] != "extra_forbidden" or holder is None or node is None:
+            continue
+        meant = nearest(str(path[-1]), keys_at(path[:-1]))
+        if meant and isinstance(holder.value, dict):
+            holder.value.setdefault(meant, Node(None, node.at, node.key_at, broken=True))
+
+
+def _is_supplied(root: Node, path: KeyPath) -> bool:
+    node = root.find(path)
+    return node is not None and node.broken
+
+
+def _problems(root: Node, by_path: Mapping[KeyPath, list[Mapping[str, Any]]]) -> Iterator[Problem]:
     for path, found in by_path.items():
         if found[0]["type"] == "missing":
-            if path not in misspelt:
-                yield _missing(root, path)
+            yield _missing(root, path)
             continue
         node = root.find(path)
         if node is None or node.broken:
@@ -61,7 +75,8 @@ def _problems(root: Node, errors: Iterable[Mapping[str, Any]]) -> Iterator[Probl
         elif "[key]" in found[0]["loc"]:
             yield Problem(node.key_at, path, _not_in_form(str(path[-1]), found[0]))
         else:
-            yield Problem(node.at, path, _wrong_value(node, found))
+            at = node.key_at if node.value is None else node.at
+            yield Problem(at, path, _wrong_value(node, found))
 
 
 def _path(root: Node, error: Mapping[str, Any]) -> KeyPath:
@@ -101,7 +116,7 @@ def _wrong_value(node: Node, errors: list[Mapping[str, Any]]) -> str:
             case "literal_error" if context["expected"] == "False":
                 expected.append("false")
             case "literal_error":
-                choices = context["expected"].replace(" or ", ", ").replace("'", "").split(", ")
+                choices = _choices(error)
                 meant = did_you_mean(str(node.value), choices)
                 return f"expected one of {', '.join(choices)}, got {got}{meant}"
             case "greater_than":
@@ -119,7 +134,14 @@ def _wrong_value(node: Node, errors: list[Mapping[str, Any]]) -> str:
     return f"{errors[0]['msg']}, got {got}"
 
 
+def _choices(error: Mapping[str, Any]) -> list[str]:
+    return error["ctx"]["expected"].replace(" or ", ", ").replace("'", "").split(", ")
+
+
 def _not_in_form(word: str, error: Mapping[str, Any]) -> str:
+    if error["type"] == "literal_error":
+        choices = _choices(error)
+        return f"unknown key; known here: {', '.join(choices)}{did_you_mean(word, choices)}"
     pattern = error.get("ctx", {}).get("pattern", "")
     meaning = _PATTERNS.get(pattern, error["msg"])
     right = _kebab(word) if pattern in (KEBAB, KEBAB_WITH_VERSIONS) else ""
