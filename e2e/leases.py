@@ -31,8 +31,10 @@ _RESERVED = Path("/proc/sys/net/ipv4/ip_local_reserved_ports")
 
 @dataclass(frozen=True)
 class Held:
-    """Leases that are held. `descriptors` are for `Owner(keep=...)`."""
+    """What is held, for the `Owner` of the case. `descriptors` are the locked files."""
 
+    devices: tuple[str, ...]
+    ports: tuple[int, ...]
     descriptors: tuple[int, ...]
     warnings: tuple[str, ...]
 
@@ -65,7 +67,9 @@ def hold(
             time.sleep(_POLL_SECONDS)
         for descriptor in descriptors:
             _sign(descriptor, holder)
-        yield Held(tuple(descriptors), tuple(ephemeral_warnings(ports)))
+        yield Held(
+            tuple(devices), tuple(ports), tuple(descriptors), tuple(ephemeral_warnings(ports))
+        )
 
 
 def _folder() -> Path:

@@ -20,13 +20,14 @@ _BOOT = (
     "import sys; sys.path.insert(0, sys.argv[1]); from guardian.main import main; "
     "main(int(sys.argv[2]))"
 )
+GUARDIAN_VARIABLE = "AFD_E2E_GUARDIAN"
 _ANSWER_SECONDS = 30.0
 _ENDING_SECONDS = 5.0
 _SILENCE_SECONDS = 30.0
 
 
 class GuardianLink:
-    """A running guardian, in a session of its own and without this process's environment.
+    """A running guardian, in a session of its own with no environment but a mark of its own.
 
     What it reports is taken in whenever it is asked for anything. `exit_codes` are those of the
     roles' leaders that have ended. Safe to use from several threads.
@@ -50,12 +51,11 @@ class GuardianLink:
                     *("-I", "-S", "-c", _BOOT),
                     str(Path(__file__).parent),
                     str(theirs.fileno()),
-                    f"afd-e2e guardian of {settings['owner']}",
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
-                env={},
+                env={GUARDIAN_VARIABLE: settings["owner"]},
                 cwd="/",
                 pass_fds=(theirs.fileno(), *keep),
                 start_new_session=True,

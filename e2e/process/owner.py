@@ -6,16 +6,18 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from e2e.errors import HarnessError, ServerFailed
 from e2e.process import signals
 from e2e.process.guardian import kernel, ladder, ownership, runs, sweep, table
 from e2e.process.link import GuardianLink
 from e2e.process.owned import Command, OwnedProcess, StopReport
+
+if TYPE_CHECKING:
+    from e2e.leases import Held
 
 _LOOK_SECONDS = 2.0
 _NEWS_SECONDS = 5.0
@@ -34,17 +36,17 @@ class Owner:
     to die. On exit whatever is left is killed.
 
     `private` is a folder with a short path, for sockets and temporary files of the roles; it
-    goes with the owner. `keep`: file descriptors (leases) that the guardian holds open until it
-    is done, whatever happens to this process. `stop_seconds` and `kill_seconds` are the
-    guardian's own deadlines when the harness is lost.
+    goes with the owner. The guardian holds the `leases` too, until it is done, whatever happens
+    to this process. `stop_seconds` and `kill_seconds` are the guardian's own deadlines when the
+    harness is lost.
     """
 
     def __init__(
         self,
         run_id: str,
         folder: Path,
+        leases: Held | None = None,
         *,
-        keep: Sequence[int] = (),
         stop_seconds: float = 10.0,
         kill_seconds: float = 10.0,
     ) -> None:
@@ -54,7 +56,7 @@ class Owner:
         self.hurried = signals.current().hurried
         self.processes: dict[str, OwnedProcess] = {}
         self.stopped: dict[str, StopReport] = {}
-        self._keep = tuple(keep)
+        self._leases = leases
         self._stop_seconds = stop_seconds
         self._kill_seconds = kill_seconds
         self._stack = ExitStack()
@@ -64,16 +66,22 @@ class Owner:
             stack.callback(kernel.adopt_orphans, kernel.adopts_orphans())
             kernel.adopt_orphans(True)
             settings = {
+                "devices": self._leases.devices if self._leases else (),
+                "ports": self._leases.ports if self._leases else (),
                 "owner": self.id,
                 "run": self.run_id,
-                "harness": os.getpid(),
+                "harness": table.this_process(),
                 "folder": str(self.folder.resolve()),
                 "host": runs.host_folder(os.environ),
                 "began": time.time(),
                 "stop_seconds": self._stop_seconds,
                 "kill_seconds": self._kill_seconds,
             }
-            self._guardian = GuardianLink(settings, self._keep, self.folder / "guardian.log")
+            self._guardian = GuardianLink(
+                settings,
+                self._leases.descriptors if self._leases else (),
+                self.folder / "guardian.log",
+            )
             stack.callback(self._close)
             self.sightings = self._guardian.sightings
             self.private = self._guardian.private

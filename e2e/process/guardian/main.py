@@ -28,14 +28,12 @@ _TEMPORARY = "/tmp"
 
 
 class Guardian:
-    """`settings`: owner, harness (pid), folder, host, stop_seconds, kill_seconds."""
+    """`settings` are those that `e2e.process.owner` sends."""
 
     def __init__(self, channel: Channel, settings: Message) -> None:
         self._channel = channel
         self._settings = settings
-        me = table.read(os.getpid())
-        assert me is not None
-        self._identity = me.identity
+        self._identity = table.this_process()
         self._sightings = Sightings(holdings.shared_memory())
         self._leaders: dict[str, table.Identity] = {}
         self._outbox: list[Message] = []
@@ -87,9 +85,9 @@ class Guardian:
         except LaunchError as error:
             self._outbox.append({"event": "failed", "stage": error.stage, "errno": error.number})
             return
-        start = _start_of(pid)
-        self._leaders[role] = table.Identity(pid, start)
-        self._outbox.append({"event": "spawned", "pid": pid, "start": start})
+        leader = table.identity_of_child(pid)
+        self._leaders[role] = leader
+        self._outbox.append({"event": "spawned", **leader._asdict()})
         self._note(None)
 
     def _reap(self) -> None:
@@ -125,10 +123,13 @@ class Guardian:
         shares = ownership.by_role(
             processes, self._owned(processes), self._leaders, self._sightings.alive
         )
+        held = len(self._sightings.shared) + len(self._sightings.sockets)
         self._sightings.look(shares)
         self._looked = time.monotonic()
         waiting = [message for message in self._outbox if message["event"] != "sighted"]
         self._outbox = [*waiting, {"event": "sighted", **self._sightings.as_message()}]
+        if len(self._sightings.shared) + len(self._sightings.sockets) > held:
+            self._note(None)
 
     def _living(self) -> list[table.ProcessInfo]:
         self._reap()
@@ -145,7 +146,7 @@ class Guardian:
         self._look()
         done = {
             "owner": self._settings["owner"],
-            "what": f"the harness (pid {self._settings['harness']}) ended without a word; "
+            "what": f"the harness (pid {self._settings['harness'][0]}) ended without a word; "
             "its guardian stopped what it had launched",
             "when": time.time(),
             **self._finish(self._settings["stop_seconds"]),
@@ -174,12 +175,14 @@ class Guardian:
         }
 
     def _note(self, ended: dict[str, Any] | None) -> None:
+        """What `afd-e2e reap` and the next run need to know of this one."""
         self._run.write(
             {
                 **self._settings,
-                "guardian": self._identity,
                 "private": self._private,
-                "roles": self._leaders,
+                "leaders": list(self._leaders.values()),
+                "shared": sorted(self._sightings.shared),
+                "sockets": sorted(self._sightings.sockets),
                 "ended": ended,
             }
         )
@@ -198,7 +201,7 @@ def main(descriptor: int) -> None:
     for kept in settings["keep"]:
         os.set_inheritable(kept, False)
     harness = os.pidfd_open(os.getppid())
-    if os.getppid() != settings["harness"]:
+    if os.getppid() != settings["harness"][0]:
         return
     reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -211,12 +214,6 @@ def _first(channel: Channel) -> Message | None:
         if messages := channel.receive(60.0):
             return messages[0]
     return None
-
-
-def _start_of(pid: int) -> int:
-    """The start time of a child that may be a zombie by now."""
-    with open(f"/proc/{pid}/stat", "rb") as file:
-        return int(file.read().rpartition(b")")[2].split()[19])
 
 
 def _write(path: str, content: dict[str, Any]) -> None:

@@ -53,6 +53,18 @@ def read(pid: int) -> ProcessInfo | None:
     return None if row is None or (row.state in _DEAD and threads <= 1) else row
 
 
+def this_process() -> Identity:
+    return identity_of_child(os.getpid())
+
+
+def identity_of_child(pid: int) -> Identity:
+    """Of a process that is certainly there, if only as a zombie that waits to be reaped."""
+    row, _ = _stat(pid)
+    if row is None:
+        raise ProcessLookupError(pid)
+    return row.identity
+
+
 def is_zombie_child(identity: Identity) -> bool:
     """Whether this process has ended and waits to be reaped by the calling process."""
     row, threads = _stat(identity.pid)
@@ -68,10 +80,15 @@ def is_zombie_child(identity: Identity) -> bool:
 def _stat(pid: int) -> tuple[ProcessInfo | None, int]:
     """The row, zombies included, and the number of threads."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            line = file.read()
-    except (FileNotFoundError, ProcessLookupError):
+        descriptor = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
         return None, 0
+    try:
+        line = os.read(descriptor, 4096)
+    except ProcessLookupError:
+        return None, 0
+    finally:
+        os.close(descriptor)
     opening, closing = line.index(b"("), line.rindex(b")")
     fields = line[closing + 2 :].split()
     row = ProcessInfo(

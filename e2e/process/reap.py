@@ -1,0 +1,179 @@
+"""What runs of this harness left on this host: finding it, telling of it, ending it.
+
+A run is over when neither its guardian nor its harness lives. What is left of it is found by the
+host's list of runs and by the marker in the environment of its processes; only this user's.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from e2e.process.guardian import holdings, ladder, ownership, runs, sweep, table
+from e2e.process.guardian.sightings import Sightings
+from e2e.process.link import GUARDIAN_VARIABLE
+
+_MARKER = f"{ownership.OWNER_VARIABLE}="
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """What is left of one case of a lost run. `entry` is what its guardian had written down."""
+
+    owner: str
+    processes: list[table.ProcessInfo]
+    ports: list[int]
+    shared: list[str]
+    sockets: list[str]
+    private: Path | None
+    entry: Mapping[str, Any] = field(default_factory=dict)
+    path: Path | None = None
+
+    @property
+    def anything(self) -> bool:
+        return bool(self.processes or self.shared or self.sockets or self.private)
+
+    def lines(self) -> list[str]:
+        """For people: the run, its age, and everything that is left of it."""
+        entry = self.entry
+        age = f", began {_age(time.time() - entry['began'])} ago" if "began" in entry else ""
+        devices = f", devices {', '.join(entry['devices'])}" if entry.get("devices") else ""
+        folder = f", evidence {entry['folder']}" if "folder" in entry else ""
+        return [
+            f"run {entry.get('run', self.owner)}{age}{devices}{folder}",
+            *(f"  {line}" for line in ownership.described(self.processes)),
+            *(f"  port {port}" for port in self.ports),
+            *(f"  {holdings.SHARED_MEMORY}/{name}" for name in self.shared),
+            *(f"  {path}" for path in self.sockets),
+            *([f"  {self.private}"] if self.private else []),
+        ]
+
+
+def leftovers() -> list[Leftover]:
+    """Everything of this user's lost runs that is still there."""
+    return [leftover for leftover in _lost() if leftover.anything]
+
+
+def end(leftover: Leftover, *, term_seconds: float = 10.0, kill_seconds: float = 10.0) -> list[str]:
+    """Stop its processes by the ladder and remove its files; returns what survives, for people."""
+    known = [process.identity for process in leftover.processes]
+
+    def living() -> list[table.ProcessInfo]:
+        return list(ownership.settled(lambda now: _of_owner(now, leftover.owner, known)).values())
+
+    climb = ladder.climb(known, living, term_seconds=term_seconds, kill_seconds=kill_seconds)
+    sweep.shared_memory(leftover.shared, set())
+    sweep.sockets(leftover.sockets)
+    if leftover.private:
+        sweep.folder(str(leftover.private))
+    if leftover.path and not climb.survivors:
+        leftover.path.unlink(missing_ok=True)
+    return ownership.described(climb.survivors)
+
+
+def tell_lost_runs() -> list[str]:
+    """What became of runs whose harness was killed, for the next run to report; told once.
+
+    A run of which something is left is told of again, until it is reaped.
+    """
+    told = []
+    for leftover in _lost():
+        if leftover.path is None:
+            continue
+        run = leftover.entry.get("run", leftover.owner)
+        ended = leftover.entry.get("ended")
+        what = ended["what"] if ended else "its harness and its guardian were both killed"
+        left = "; something of it is left: see `afd-e2e reap`" if leftover.anything else ""
+        told.append(f"run {run}, evidence {leftover.entry.get('folder', 'unknown')}: {what}{left}")
+        if not leftover.anything:
+            leftover.path.unlink(missing_ok=True)
+    return told
+
+
+def _lost() -> Iterator[Leftover]:
+    processes = table.snapshot()
+    marked = _marked(processes)
+    for path, guarded, entry in list(runs.entries(runs.host_folder(os.environ))):
+        owner = Path(path).stem
+        mine = marked.pop(owner, [])
+        harness = table.Identity(*entry.get("harness", (0, 0)))
+        if not guarded and not table.is_alive(harness):
+            leaders = [table.Identity(*leader) for leader in entry.get("leaders", ())]
+            yield _leftover(owner, _of_owner(processes, owner, [*mine, *leaders]), entry, path)
+    for owner, mine in marked.items():
+        if not any(_guarded(processes, identity) for identity in mine):
+            yield _leftover(owner, _of_owner(processes, owner, mine), {}, None)
+
+
+def _leftover(
+    owner: str, rows: ownership.Rows, entry: Mapping[str, Any], path: str | None
+) -> Leftover:
+    seen = Sightings(shared_before=set())
+    seen.look({"": rows})
+    private = Path(entry["private"]) if "private" in entry else None
+    held = {*seen.shared, *entry.get("shared", ())}
+    return Leftover(
+        owner=owner,
+        processes=list(rows.values()),
+        ports=sorted(set(seen.ports.values())),
+        shared=sorted(
+            name for name in held if "began" in entry and _is_since(name, entry["began"])
+        ),
+        sockets=sorted(
+            path for path in {*seen.sockets, *entry.get("sockets", ())} if Path(path).exists()
+        ),
+        private=private if private and private.is_dir() else None,
+        entry=entry,
+        path=Path(path) if path else None,
+    )
+
+
+def _is_since(name: str, began: float) -> bool:
+    try:
+        return Path(holdings.SHARED_MEMORY, name).stat().st_ctime >= began
+    except FileNotFoundError:
+        return False
+
+
+def _of_owner(processes: table.Table, owner: str, known: list[table.Identity]) -> ownership.Rows:
+    rows = ownership.owned(processes, guardian=None, owner=owner, since=0, known=known)
+    return {identity: row for identity, row in rows.items() if _is_mine(row.pid)}
+
+
+def _marked(processes: table.Table) -> dict[str, list[table.Identity]]:
+    """This user's processes that carry an owner's marker, by owner."""
+    found: dict[str, list[table.Identity]] = {}
+    for row in processes.values():
+        for variable in table.environment(row.pid):
+            if variable.startswith(_MARKER) and _is_mine(row.pid):
+                found.setdefault(variable[len(_MARKER) :], []).append(row.identity)
+    return found
+
+
+def _is_mine(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}").stat().st_uid == os.geteuid()
+    except FileNotFoundError:
+        return False
+
+
+def _guarded(processes: table.Table, identity: table.Identity) -> bool:
+    """Whether a guardian is among the ancestors: the run is alive, though the list lacks it."""
+    row = processes.get(identity.pid)
+    while row is not None:
+        if any(name.startswith(f"{GUARDIAN_VARIABLE}=") for name in table.environment(row.pid)):
+            return True
+        row = processes.get(row.parent)
+    return False
+
+
+def _age(seconds: float) -> str:
+    minutes, seconds = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    parts = ((days, "d"), (hours, "h"), (minutes, "min"), (seconds, "s"))
+    return " ".join([f"{value} {unit}" for value, unit in parts if value][:2]) or "0 s"
