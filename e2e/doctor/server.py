@@ -1,0 +1,94 @@
+"""The server's executable, and what its own interpreter can import."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+
+from e2e.claims.packages import PLUGIN_GROUP, Packages
+from e2e.doctor.result import CheckResult, failed, passed
+from e2e.errors import SetupMissing
+from e2e.plan import CasePlan, RolePlan
+from e2e.systems.executable import interpreter, resolve
+
+_SET_UP = "run `make setup` for the CPU lane, or name a vLLM of yours in AFD_GPU_E2E_VLLM_BIN"
+
+
+def checks(plan: CasePlan, variables: Mapping[str, str]) -> Iterator[CheckResult]:
+    """Every role's executable; nothing is imported, nothing is started but its interpreter.
+
+    Roles with the same executable and the same search path are asked once.
+    """
+    ask = functools.cache(_ask)
+    for role in plan.roles:
+        path = _environment(role, variables).get("PYTHONPATH", "")
+        packages = ask(role.argv[0], path)
+        yield from _role(plan, role, packages)
+
+
+def _ask(executable: str, python_path: str) -> Packages | SetupMissing | None:
+    """None for an executable that is no Python script: its interpreter shows once it runs."""
+    try:
+        found = resolve(executable)
+    except SetupMissing as missing:
+        return missing
+    python = interpreter(found)
+    return Packages.ask(str(python), {"PYTHONPATH": python_path}) if python else None
+
+
+def _role(
+    plan: CasePlan, role: RolePlan, packages: Packages | SetupMissing | None
+) -> Iterator[CheckResult]:
+    name = f"{role.role} server"
+    if packages is None:
+        yield passed(name, f"{role.argv[0]}: a launcher; its packages are asked once it runs")
+    elif isinstance(packages, SetupMissing):
+        yield failed(name, packages.what, packages.mend)
+    elif packages.problem:
+        yield failed(name, packages.problem, _SET_UP)
+    elif "vllm" not in packages.versions:
+        yield failed(name, f"{packages.interpreter} has no vllm", _SET_UP)
+    else:
+        known = ", ".join(f"{package} {version}" for package, version in packages.versions.items())
+        yield passed(name, f"{packages.interpreter}: {known}")
+        yield from _torchvision(role, packages)
+        if plan.afd is not None:
+            yield _plugin(role, plan.afd.plugin, packages)
+
+
+def _torchvision(role: RolePlan, packages: Packages) -> Iterator[CheckResult]:
+    """A torchvision from PyPI beside a CPU build of torch fails at import, and vLLM with it."""
+    torch, vision = packages.versions.get("torch", ""), packages.versions.get("torchvision")
+    if vision is not None and "+cpu" in torch and "+cpu" not in vision:
+        yield failed(
+            f"{role.role} torchvision",
+            f"torchvision {vision} beside torch {torch}: importing it fails",
+            f"{packages.interpreter} -m pip uninstall torchvision (or `make setup` again)",
+        )
+
+
+def _plugin(role: RolePlan, plugin: str, packages: Packages) -> CheckResult:
+    name = f"{role.role} plugin"
+    point = packages.plugins.get(plugin)
+    if point is None:
+        there = ", ".join(sorted(packages.plugins)) or "none"
+        return failed(
+            name,
+            f"no entry point {plugin!r} in group {PLUGIN_GROUP} of {packages.interpreter} "
+            f"(there: {there})",
+            "install the plugin's distribution there; on PYTHONPATH alone it registers nothing, "
+            "and plain vLLM would run under an AFD label",
+        )
+    if point.value.partition(":")[0].partition(".")[0] not in packages.modules:
+        return failed(
+            name,
+            f"the entry point {plugin} = {point.value} of {point.distribution} names a module "
+            "that cannot be imported",
+            f"install the plugin whole into {packages.interpreter}",
+        )
+    return passed(name, f"{plugin} = {point.value} ({point.distribution})")
+
+
+def _environment(role: RolePlan, variables: Mapping[str, str]) -> dict[str, str]:
+    kept = {name: value for name, value in variables.items() if name not in role.env_unset}
+    return {**kept, **role.env_set}
