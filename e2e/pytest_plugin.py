@@ -161,12 +161,11 @@ def deployment(
     from e2e.errors import Outcome, TestFailed
     from e2e.run import proven_deployment, recorded
 
-    with recorded(evidence):
-        with proven_deployment(case_plan, evidence) as running:
-            yield running
-            call = request.node.stash.get(_CALL, None)
-            if call is not None and call.excinfo is not None:
-                evidence.failure(TestFailed(f"{request.node.nodeid}: {call.excinfo.exconly()}"))
+    with recorded(evidence), proven_deployment(case_plan, evidence) as running:
+        yield running
+        call = request.node.stash.get(_CALL, None)
+        if call is not None and call.excinfo is not None:
+            evidence.failure(TestFailed(f"{request.node.nodeid}: {call.excinfo.exconly()}"))
     if evidence.conclude() not in (Outcome.PASSED, Outcome.TEST_FAILED):
         pytest.fail(explain(evidence), pytrace=False)
 
@@ -180,9 +179,7 @@ def explain(evidence: CaseEvidence) -> str:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
-) -> Iterator[None]:
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     if call.when == "call":
         item.stash[_CALL] = call
     return (yield)

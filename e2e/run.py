@@ -29,8 +29,8 @@ def proven_deployment(plan: CasePlan, evidence: CaseEvidence) -> Iterator[Deploy
     """
     doctor.require(plan, evidence)
     with (
-        leases.hold(plan.devices, plan.ports, holder=evidence.record.run_id),
-        Owner(evidence.record.run_id, evidence.folder) as owner,
+        leases.hold(plan.devices, plan.ports, holder=evidence.record.run_id) as held,
+        Owner(evidence.record.run_id, evidence.folder, held) as owner,
         proofs.device_memory_returns(plan, owner, evidence),
         proofs.shared_memory_returns(plan, owner, evidence),
         proofs.ports_released(plan, owner, evidence),
@@ -71,7 +71,7 @@ def _chain(error: BaseException | None) -> Iterator[HarnessError]:
         if isinstance(error, HarnessError):
             yield error
         elif isinstance(error, KeyboardInterrupt):
-            yield Interrupted("interrupted")
+            yield Interrupted(str(error) or "interrupted")
         elif isinstance(error, Exception):
             yield HarnessError(
                 f"the harness itself failed: {type(error).__name__}: {error}",

@@ -67,7 +67,7 @@ def print_case(console: Console, record: CaseRecord, folder: str) -> None:
             console.print(f"  {check.name}: {mark}, {escape(check.seen)}", highlight=False)
         if result.lowered_from is not None:
             console.print(
-                f"  [yellow]not the profile's verdict: lowered from {result.lowered_from} samples[/]"
+                f"  [yellow]not the profile's verdict, which takes {result.lowered_from} samples[/]"
             )
     for title, items in (("claims", record.claims), ("proofs", record.proofs)):
         held = sum(item.held for item in items)

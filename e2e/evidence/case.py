@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -158,7 +157,7 @@ class CaseEvidence:
         partial = self.folder / f"{name}.partial"
         try:
             partial.write_text(redact(text, self.secrets), encoding="utf-8")
-            os.replace(partial, self.folder / name)
+            partial.replace(self.folder / name)
         except OSError as error:
             self._unwritable = self._unwritable or error
 

@@ -18,7 +18,9 @@ def summary_markdown(record: CaseRecord) -> str:
         f"{sum(phase.seconds for phase in record.phases):.1f} s.",
         _failures(record.failures),
         _evaluation(record.evaluation),
-        _table("Claims", ("claim", "held", "expected", "seen", "where"), map(_claim, record.claims)),
+        _table(
+            "Claims", ("claim", "held", "expected", "seen", "where"), map(_claim, record.claims)
+        ),
         _table("Proofs", ("proof", "held", "seconds", "found"), map(_proof, record.proofs)),
         _table(
             "Roles",
@@ -69,7 +71,8 @@ def _evaluation(evaluation: EvaluationRecord | None) -> str:
         "## Evaluation",
         f"{evaluation.dataset}, {evaluation.shots} shots: "
         f"{evaluation.correct_strict} of {evaluation.samples_asked} strict, "
-        f"{evaluation.correct_flexible} flexible; {evaluation.required} {evaluation.match} required.",
+        f"{evaluation.correct_flexible} flexible; "
+        f"{evaluation.required} {evaluation.match} required.",
     ]
     if lowered is not None:
         marks.append(f"**Not the profile's verdict**: lowered from {lowered} samples.")

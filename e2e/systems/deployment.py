@@ -16,6 +16,7 @@ from e2e.evidence.case import CaseEvidence
 from e2e.evidence.record import RoleRecord
 from e2e.plan import CasePlan, RolePlan
 from e2e.process import Command, OwnedProcess, Owner
+from e2e.process.signals import current
 from e2e.systems.environment import role_environment
 from e2e.systems.executable import resolve
 from e2e.systems.readiness import LogLine, served_models
@@ -99,7 +100,7 @@ class Deployment:
             )
             time.sleep(_POLL_SECONDS)
 
-    def _is_ready(self, role: LiveRole):  # noqa: ANN202
+    def _is_ready(self, role: LiveRole):
         if role.plan.ready_line is not None:
             return LogLine(role.process.log, role.plan.ready_line).seen
         port, name = role.plan.ports["http"], role.plan.served_name
@@ -112,12 +113,14 @@ class Deployment:
         self._evidence.progress("asking for the first token")
         seen = probe(self.endpoint, self.plan.limits.probe, self.check_alive)
         if seen is not None:
-            raise self._stuck(f"{entry.plan.role} answers /health but generates no token: {seen}", entry)
+            raise self._stuck(f"{entry.plan.role} generates no token: {seen}", entry)
 
     def _stuck(self, what: str, role: LiveRole) -> ServerFailed:
         lines: list[str] = []
         for other in self.roles.values():
-            lines += [f"[{other.plan.role}] {line}" for line in other.process.last_lines(_LAST_LINES)]
+            lines += [
+                f"[{other.plan.role}] {line}" for line in other.process.last_lines(_LAST_LINES)
+            ]
             stacks = other.process.stacks(_STACK_SECONDS)
             path = self._evidence.folder / f"{other.plan.role}.stacks.txt"
             path.write_text("\n".join(stacks) + "\n", encoding="utf-8")
@@ -152,7 +155,7 @@ class Deployment:
         if report.forced_kill:
             self._evidence.failure(
                 ResidueLeft(
-                    f"{role.plan.role} did not stop within {limits.stop:g} s of SIGTERM and was killed",
+                    f"{role.plan.role} had to be killed, {limits.stop:g} s after SIGTERM",
                     role=role.plan.role,
                     log=role.process.log,
                     lines=role.process.last_lines(_LAST_LINES),
@@ -190,7 +193,7 @@ def launch(plan: CasePlan, owner: Owner, evidence: CaseEvidence) -> Iterator[Dep
         with evidence.phase("liveness"):
             deployment.check_alive()
     finally:
-        with evidence.phase("stop"):
+        with current().deferred(), evidence.phase("stop"):
             deployment.stop()
 
 

@@ -75,7 +75,9 @@ def test_no_case_passes_without_its_evidence(evidence: CaseEvidence) -> None:
 
 def test_secrets_never_reach_a_file(tmp_path: Path) -> None:
     token = 'hf_"quoted"value'
-    evidence = CaseEvidence(tmp_path / "c", "r", "p", "c", secrets=secret_values({"HF_TOKEN": token}))
+    evidence = CaseEvidence(
+        tmp_path / "c", "r", "p", "c", secrets=secret_values({"HF_TOKEN": token})
+    )
     evidence.failure(ServerFailed("died", lines=[f"using token {token}"]))
     evidence.conclude()
     for path in evidence.folder.iterdir():
