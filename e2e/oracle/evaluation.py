@@ -71,7 +71,7 @@ def questions(plan: CasePlan) -> Questions:
             f" {', '.join(map(str, unknown[:20]))}",
             mend="build it with the same data set, shots and samples",
         )
-    return Questions(rows, prompts, expected, fingerprint.limit(dtype_of(plan)))
+    return Questions(rows, prompts, expected, learnt.limit(dtype_of(plan)))
 
 
 def evaluate(plan: CasePlan, deployment: Answering, evidence: CaseEvidence) -> None:

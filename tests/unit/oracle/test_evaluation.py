@@ -202,7 +202,7 @@ def canary(monkeypatch: pytest.MonkeyPatch) -> dict[str, Learnt]:
     holder: Any = ModuleType("held")
     holder.expected = learnt.get
     module.load = lambda folder: holder if learnt else None
-    module.limit = lambda dtype: LIMIT if dtype == "float32" else 10 * LIMIT
+    holder.limit = lambda dtype: LIMIT if dtype == "float32" else 10 * LIMIT
     module.compare = lambda expected, token_ids, top: abs(-1 - top[0][token_ids[0]])
     import e2e.canary
 
