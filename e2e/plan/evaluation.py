@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -30,7 +29,7 @@ class EvaluationPlan:
     def required_of(self, asked: int) -> int:
         """How many of the questions asked must be right. `required` says it for `samples`; with
         `all` samples only who has counted the questions knows."""
-        return max(self.required, math.ceil(self.share * asked - 1e-9))
+        return max(self.required, settings.at_least(self.share, asked))
 
 
 def plan_evaluation(profile: Profile, case: Case, variables: Mapping[str, str]) -> EvaluationPlan:

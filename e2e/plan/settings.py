@@ -5,6 +5,7 @@ Each function raises SetupMissing that names the variable, what it holds and wha
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Literal
@@ -124,22 +125,27 @@ def limit(variables: Variables) -> int | Literal["all"] | None:
 
 
 def threshold(evaluation: Evaluation, variables: Variables) -> float | None:
-    """AFD_GSM8K_THRESHOLD: a larger share that must be right. It may raise what the profile asks
-    for and never lower it."""
+    """AFD_GSM8K_THRESHOLD: a share of the answers that must be right. It may raise what the
+    profile asks for and never lower it."""
     if not (value := variables.get(THRESHOLD, "").strip()):
         return None
-    least = evaluation.required / evaluation.samples
+    required, samples = evaluation.required, evaluation.samples
+    mend = f"the profile asks for {required} of {samples}; raise that, or unset {THRESHOLD}"
     try:
         share = float(value)
     except ValueError:
-        share = -1.0
-    if not least <= share <= 1:
-        raise SetupMissing(
-            f"{THRESHOLD}={value!r} is not a share from {least:.4g} to 1",
-            mend=f"the profile asks for {evaluation.required} of {evaluation.samples}, and that "
-            "may only be raised; or unset it",
-        )
+        share = math.nan
+    if not 0 <= share <= 1:
+        raise SetupMissing(f"{THRESHOLD}={value!r} is not a share from 0 to 1", mend=mend)
+    if (least := at_least(share, samples)) < required:
+        what = f"{THRESHOLD}={value!r} would lower {required} of {samples} answers to {least}"
+        raise SetupMissing(what, mend=mend)
     return share
+
+
+def at_least(share: float, count: int) -> int:
+    """The smallest number that is that share of a count, whatever binary fractions make of it."""
+    return math.ceil(share * count - 1e-9)
 
 
 def _devices(count: int) -> str:

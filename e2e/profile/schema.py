@@ -15,7 +15,7 @@ _EXTENDING = "Extending"
 def schema() -> dict[str, Any]:
     """One schema of two forms: a profile that says everything itself, and one that extends
     another, where any inherited key may be missing, or `null` to remove it."""
-    whole = Profile.model_json_schema(ref_template="#/$defs/{model}")
+    whole = _close(Profile.model_json_schema(ref_template="#/$defs/{model}"))
     definitions: dict[str, Any] = whole.pop("$defs")
     definitions["Profile"] = whole
     extending = {
@@ -48,12 +48,22 @@ def _extending(name: str, definition: dict[str, Any]) -> dict[str, Any]:
 
 def _or_null(value: dict[str, Any]) -> dict[str, Any]:
     value.pop("minProperties", None)
-    if "additionalProperties" in value and isinstance(value["additionalProperties"], dict):
+    for key, inner in value.get("patternProperties", {}).items():
+        value["patternProperties"][key] = _or_null(inner)
+    if isinstance(value.get("additionalProperties"), dict):
         value["additionalProperties"] = _or_null(value["additionalProperties"])
     if not value or value.get("type") == "null" or {"type": "null"} in value.get("anyOf", []):
         return value
     kept = {key: value.pop(key) for key in ("description", "title", "default") if key in value}
     return {"anyOf": [value, {"type": "null"}], **kept}
+
+
+def _close(value: Any) -> Any:
+    """pydantic says which keys a mapping may have, but not that it has no others."""
+    if isinstance(value, dict):
+        closed = {key: _close(inner) for key, inner in value.items()}
+        return closed | {"additionalProperties": False} if "patternProperties" in value else closed
+    return [_close(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _refer_to_extending(value: Any) -> Any:

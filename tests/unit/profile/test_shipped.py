@@ -1,0 +1,113 @@
+"""The profiles that come with the project."""
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+from e2e import plan_text, profile
+from e2e.errors import ProfileError
+from e2e.plan import plan_case
+from e2e.profile.shipped import shipped_folder
+
+_NAMES = profile.names()
+
+
+def test_all_are_there() -> None:
+    assert _NAMES == [
+        "canary-2gpu",
+        "canary-2gpu-qwen3_5",
+        "canary-4gpu",
+        "canary-8gpu",
+        "canary-cpu",
+        "deepseek-v2-lite-4gpu",
+        "qwen3-30b-4gpu",
+        "qwen3_5-122b-8gpu",
+        "qwen3_5-122b-fp8-4gpu",
+        "qwen3_6-35b-4gpu",
+    ]
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_is_right_and_named_after_its_file(name: str) -> None:
+    assert profile.load(profile.find(name)).profile == name
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_names_the_schema_for_editors(name: str) -> None:
+    first, _, _ = profile.find(name).read_text(encoding="utf-8").partition("\n")
+    assert first == "# yaml-language-server: $schema=schema.json"
+
+
+def test_schema_file_is_in_step() -> None:
+    """`afd-e2e schema > profiles/schema.json` brings it there."""
+    kept = (shipped_folder() / "schema.json").read_text(encoding="utf-8")
+    assert kept == json.dumps(profile.schema(), indent=2) + "\n"
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_schema_accepts_it(name: str) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    from e2e.profile.tree import read_file
+
+    tree, _ = read_file(profile.find(name))
+    jsonschema.Draft202012Validator(profile.schema()).validate(tree.plain())
+
+
+def test_schema_refuses_what_is_wrong() -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    validator = jsonschema.Draft202012Validator(profile.schema())
+    whole = {"profile": "mine", "description": "Mine.", "gate": {"opt_in": {"A": "b"}}}
+    assert not validator.is_valid(whole)
+    assert validator.is_valid({**whole, "extends": "canary-cpu", "afd": None})
+    assert not validator.is_valid({**whole, "extends": "canary-cpu", "afdd": None})
+    assert not validator.is_valid({**whole, "extends": "canary-cpu", "hardware": {"devices": "x"}})
+    assert not validator.is_valid({**whole, "extends": "canary-cpu", "cases": {"A_b": None}})
+
+
+def test_canary_8gpu_has_the_layouts_of_the_big_checkpoint() -> None:
+    canary = profile.load(profile.find("canary-8gpu"))
+    large = profile.load(profile.find("qwen3_5-122b-8gpu"))
+    for case_id, case in large.cases.items():
+        for role in ("native", "attention", "ffn"):
+            assert getattr(canary.cases[case_id], role) == getattr(case, role)
+    assert large.performance is not None
+    assert canary.cases["baseline-dp8"].native == large.performance.native
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("canary-cpuu", "there is no profile 'canary-cpuu'; did you mean 'canary-cpu'?"),
+        ("qwen3_5-122b", "did you mean 'qwen3_5-122b-8gpu'?"),
+        ("", "there is no profile ''"),
+    ],
+)
+def test_unknown_name(name: str, what: str) -> None:
+    with pytest.raises(ProfileError) as caught:
+        profile.find(name)
+    assert what in caught.value.what
+    assert "canary-cpu" in caught.value.mend
+
+
+def test_all_are_loaded_and_planned_in_no_time() -> None:
+    begin = time.process_time()
+    for name in _NAMES:
+        chosen = profile.load(profile.find(name))
+        for case in chosen.cases:
+            plan_text.as_json(plan_case(chosen, case, {}, None))
+    assert time.process_time() - begin < 0.5
+
+
+def test_nothing_heavy_is_imported() -> None:
+    heavy = ["aiohttp", "datasets", "jinja2", "matplotlib", "numpy", "pynvml", "torch", "vllm"]
+    program = (
+        "import sys; from e2e import gate, plan_text, profile; "
+        f"print(sorted(set({heavy}) & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
