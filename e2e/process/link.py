@@ -55,7 +55,7 @@ class GuardianLink:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
-                env={GUARDIAN_VARIABLE: settings["owner"]},
+                env={GUARDIAN_VARIABLE: settings["marker"]},
                 cwd="/",
                 pass_fds=(theirs.fileno(), *keep),
                 start_new_session=True,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _LOOK_SECONDS = 2.0
 _NEWS_SECONDS = 5.0
+_UNFIT = re.compile(r"[^A-Za-z0-9._-]")
 _MENDS = {
     "log": "the log's folder must exist and be writable",
     "folder": "the working folder must exist",
@@ -52,7 +53,9 @@ class Owner:
     ) -> None:
         self.run_id = run_id
         self.folder = folder
-        self.id = f"{re.sub(r'[^A-Za-z0-9._-]', '_', run_id)}.{secrets.token_hex(4)}"
+        self.marker = runs.run_file(
+            runs.host_folder(os.environ), f"{_UNFIT.sub('-', run_id)}.{secrets.token_hex(4)}"
+        )
         self.hurried = signals.current().hurried
         self.processes: dict[str, OwnedProcess] = {}
         self.stopped: dict[str, StopReport] = {}
@@ -68,11 +71,10 @@ class Owner:
             settings = {
                 "devices": self._leases.devices if self._leases else (),
                 "ports": self._leases.ports if self._leases else (),
-                "owner": self.id,
+                "marker": self.marker,
                 "run": self.run_id,
                 "harness": table.this_process(),
                 "folder": str(self.folder.resolve()),
-                "host": runs.host_folder(os.environ),
                 "began": time.time(),
                 "stop_seconds": self._stop_seconds,
                 "kill_seconds": self._kill_seconds,
@@ -181,7 +183,7 @@ class Owner:
         return ownership.owned(
             processes,
             guardian=None if self._guardian.died else self._guardian.identity,
-            owner=self.id,
+            marker=self.marker,
             since=self._guardian.identity.start,
             known=[*known, *(process.leader for process in self.processes.values())],
         )
@@ -204,4 +206,4 @@ class Owner:
             sweep.shared_memory(self.sightings.shared, self.sightings.shared_before)
             sweep.sockets(self.sightings.sockets)
             sweep.folder(str(self.private))
-            runs.forget(runs.host_folder(os.environ), self.id)
+            Path(self.marker).unlink(missing_ok=True)

@@ -6,10 +6,11 @@ host's list of runs and by the marker in the environment of its processes; only 
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +23,22 @@ _MARKER = f"{ownership.OWNER_VARIABLE}="
 
 @dataclass(frozen=True)
 class Leftover:
-    """What is left of one case of a lost run. `entry` is what its guardian had written down."""
+    """What is left of one case of a lost run.
 
-    owner: str
+    `path` is its run file, whether that is there or not; `entry` is what its guardian wrote there.
+    """
+
+    path: Path
+    entry: Mapping[str, Any]
     processes: list[table.ProcessInfo]
     ports: list[int]
     shared: list[str]
     sockets: list[str]
     private: Path | None
-    entry: Mapping[str, Any] = field(default_factory=dict)
-    path: Path | None = None
+
+    @property
+    def run(self) -> str:
+        return self.entry.get("run", self.path.stem)
 
     @property
     def anything(self) -> bool:
@@ -44,7 +51,7 @@ class Leftover:
         devices = f", devices {', '.join(entry['devices'])}" if entry.get("devices") else ""
         folder = f", evidence {entry['folder']}" if "folder" in entry else ""
         return [
-            f"run {entry.get('run', self.owner)}{age}{devices}{folder}",
+            f"run {self.run}{age}{devices}{folder}",
             *(f"  {line}" for line in ownership.described(self.processes)),
             *(f"  port {port}" for port in self.ports),
             *(f"  {holdings.SHARED_MEMORY}/{name}" for name in self.shared),
@@ -63,14 +70,15 @@ def end(leftover: Leftover, *, term_seconds: float = 10.0, kill_seconds: float =
     known = [process.identity for process in leftover.processes]
 
     def living() -> list[table.ProcessInfo]:
-        return list(ownership.settled(lambda now: _of_owner(now, leftover.owner, known)).values())
+        rows = ownership.settled(lambda now: _of_run(now, str(leftover.path), known))
+        return list(rows.values())
 
     climb = ladder.climb(known, living, term_seconds=term_seconds, kill_seconds=kill_seconds)
     sweep.shared_memory(leftover.shared, set())
     sweep.sockets(leftover.sockets)
     if leftover.private:
         sweep.folder(str(leftover.private))
-    if leftover.path and not climb.survivors:
+    if not climb.survivors:
         leftover.path.unlink(missing_ok=True)
     return ownership.described(climb.survivors)
 
@@ -82,13 +90,11 @@ def tell_lost_runs() -> list[str]:
     """
     told = []
     for leftover in _lost():
-        if leftover.path is None:
-            continue
-        run = leftover.entry.get("run", leftover.owner)
         ended = leftover.entry.get("ended")
         what = ended["what"] if ended else "its harness and its guardian were both killed"
         left = "; something of it is left: see `afd-e2e reap`" if leftover.anything else ""
-        told.append(f"run {run}, evidence {leftover.entry.get('folder', 'unknown')}: {what}{left}")
+        folder = leftover.entry.get("folder", "unknown")
+        told.append(f"run {leftover.run}, evidence {folder}: {what}{left}")
         if not leftover.anything:
             leftover.path.unlink(missing_ok=True)
     return told
@@ -97,38 +103,32 @@ def tell_lost_runs() -> list[str]:
 def _lost() -> Iterator[Leftover]:
     processes = table.snapshot()
     marked = _marked(processes)
-    for path, guarded, entry in list(runs.entries(runs.host_folder(os.environ))):
-        owner = Path(path).stem
-        mine = marked.pop(owner, [])
+    for path in {*runs.run_files(runs.host_folder(os.environ)), *marked}:
+        guarded, entry = runs.read(path)
+        mine = marked.get(path, [])
         harness = table.Identity(*entry.get("harness", (0, 0)))
-        if not guarded and not table.is_alive(harness):
-            leaders = [table.Identity(*leader) for leader in entry.get("leaders", ())]
-            yield _leftover(owner, _of_owner(processes, owner, [*mine, *leaders]), entry, path)
-    for owner, mine in marked.items():
-        if not any(_guarded(processes, identity) for identity in mine):
-            yield _leftover(owner, _of_owner(processes, owner, mine), {}, None)
+        if guarded or table.is_alive(harness) or (not entry and not mine):
+            continue
+        if any(_has_guardian(processes, identity) for identity in mine):
+            continue
+        leaders = [table.Identity(*leader) for leader in entry.get("leaders", ())]
+        yield _leftover(path, entry, _of_run(processes, path, [*mine, *leaders]))
 
 
-def _leftover(
-    owner: str, rows: ownership.Rows, entry: Mapping[str, Any], path: str | None
-) -> Leftover:
+def _leftover(path: str, entry: Mapping[str, Any], rows: ownership.Rows) -> Leftover:
     seen = Sightings(shared_before=set())
     seen.look({"": rows})
     private = Path(entry["private"]) if "private" in entry else None
-    held = {*seen.shared, *entry.get("shared", ())}
+    shared = {*seen.shared, *entry.get("shared", ())}
+    sockets = {*seen.sockets, *entry.get("sockets", ())}
     return Leftover(
-        owner=owner,
+        path=Path(path),
+        entry=entry,
         processes=list(rows.values()),
         ports=sorted(set(seen.ports.values())),
-        shared=sorted(
-            name for name in held if "began" in entry and _is_since(name, entry["began"])
-        ),
-        sockets=sorted(
-            path for path in {*seen.sockets, *entry.get("sockets", ())} if Path(path).exists()
-        ),
+        shared=sorted(name for name in shared if _is_since(name, entry.get("began", math.inf))),
+        sockets=sorted(name for name in sockets if Path(name).exists()),
         private=private if private and private.is_dir() else None,
-        entry=entry,
-        path=Path(path) if path else None,
     )
 
 
@@ -139,13 +139,13 @@ def _is_since(name: str, began: float) -> bool:
         return False
 
 
-def _of_owner(processes: table.Table, owner: str, known: list[table.Identity]) -> ownership.Rows:
-    rows = ownership.owned(processes, guardian=None, owner=owner, since=0, known=known)
+def _of_run(processes: table.Table, path: str, known: list[table.Identity]) -> ownership.Rows:
+    rows = ownership.owned(processes, guardian=None, marker=path, since=0, known=known)
     return {identity: row for identity, row in rows.items() if _is_mine(row.pid)}
 
 
 def _marked(processes: table.Table) -> dict[str, list[table.Identity]]:
-    """This user's processes that carry an owner's marker, by owner."""
+    """This user's processes that carry a run's marker, by the run file that it names."""
     found: dict[str, list[table.Identity]] = {}
     for row in processes.values():
         for variable in table.environment(row.pid):
@@ -161,8 +161,8 @@ def _is_mine(pid: int) -> bool:
         return False
 
 
-def _guarded(processes: table.Table, identity: table.Identity) -> bool:
-    """Whether a guardian is among the ancestors: the run is alive, though the list lacks it."""
+def _has_guardian(processes: table.Table, identity: table.Identity) -> bool:
+    """Whether a guardian is among the ancestors: the run lives, though its file is gone."""
     row = processes.get(identity.pid)
     while row is not None:
         if any(name.startswith(f"{GUARDIAN_VARIABLE}=") for name in table.environment(row.pid)):

@@ -40,7 +40,7 @@ class Guardian:
         self._looked = 0.0
         self._private = os.path.join(_TEMPORARY, f"afd-e2e-{os.urandom(6).hex()}")
         os.mkdir(self._private, 0o700)
-        self._run = runs.RunFile(settings["host"], settings["owner"])
+        self._run = runs.RunFile(settings["marker"])
         self._note(None)
         self._outbox.append(
             {"event": "ready", "start": self._identity.start, "private": self._private}
@@ -77,7 +77,7 @@ class Guardian:
         role = message["role"]
         environment = {
             **message["env"],
-            ownership.OWNER_VARIABLE: self._settings["owner"],
+            ownership.OWNER_VARIABLE: self._settings["marker"],
             ownership.ROLE_VARIABLE: role,
         }
         try:
@@ -113,7 +113,7 @@ class Guardian:
         return ownership.owned(
             processes,
             guardian=self._identity,
-            owner=self._settings["owner"],
+            marker=self._settings["marker"],
             since=self._identity.start,
             known=(),
         )
@@ -145,7 +145,7 @@ class Guardian:
     def _harness_lost(self) -> None:
         self._look()
         done = {
-            "owner": self._settings["owner"],
+            "run": self._settings["run"],
             "what": f"the harness (pid {self._settings['harness'][0]}) ended without a word; "
             "its guardian stopped what it had launched",
             "when": time.time(),

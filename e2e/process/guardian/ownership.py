@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from . import table
 
 OWNER_VARIABLE = "AFD_E2E_OWNER"
+"""The owner's marker in the environment of its processes: the path of its run file."""
+
 ROLE_VARIABLE = "AFD_E2E_ROLE"
 
 Rows = dict[table.Identity, table.ProcessInfo]
@@ -16,7 +18,7 @@ def owned(
     processes: table.Table,
     *,
     guardian: table.Identity | None,
-    owner: str,
+    marker: str,
     since: int,
     known: Collection[table.Identity],
 ) -> Rows:
@@ -27,7 +29,7 @@ def owned(
     marker in its environment; it was `known` to be owned while that could be seen; or it
     descends from one of these.
     """
-    roots = [*known, *table.marked(processes, f"{OWNER_VARIABLE}={owner}", since)]
+    roots = [*known, *table.marked(processes, f"{OWNER_VARIABLE}={marker}", since)]
     if guardian is not None:
         roots.append(guardian)
     rows = table.tree(processes, roots)

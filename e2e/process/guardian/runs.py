@@ -10,12 +10,11 @@ import contextlib
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 HOST_VARIABLE = "AFD_E2E_HOST_FOLDER"
 _DEFAULT_HOST_FOLDER = "/tmp/afd-e2e-host"
-_FOLDER = "runs"
 
 
 def host_folder(variables: Mapping[str, str]) -> str:
@@ -39,11 +38,11 @@ def shared_folder(folder: str) -> None:
 class RunFile:
     """The entry of one run, held locked until `remove` or the end of the process."""
 
-    def __init__(self, host: str, owner: str) -> None:
-        shared_folder(os.path.join(host, _FOLDER))
-        self.path = _path(host, owner)
+    def __init__(self, path: str) -> None:
+        shared_folder(os.path.dirname(path))
+        self._path = path
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-        self._descriptor = os.open(self.path, flags, 0o644)
+        self._descriptor = os.open(path, flags, 0o644)
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
 
     def write(self, entry: Mapping[str, Any]) -> None:
@@ -55,33 +54,32 @@ class RunFile:
 
     def remove(self) -> None:
         with contextlib.suppress(OSError):
-            os.unlink(self.path)
+            os.unlink(self._path)
         os.close(self._descriptor)
 
 
-def forget(host: str, owner: str) -> None:
-    """Remove the entry of an owner whose guardian is gone."""
-    with contextlib.suppress(OSError):
-        os.unlink(_path(host, owner))
+def run_file(host: str, owner: str) -> str:
+    return os.path.join(host, "runs", f"{owner}.json")
 
 
-def entries(host: str) -> Iterator[tuple[str, bool, dict[str, Any]]]:
-    """(path, whether its guardian lives, content) of this user's entries."""
-    folder = os.path.join(host, _FOLDER)
+def run_files(host: str) -> list[str]:
+    folder = os.path.dirname(run_file(host, ""))
     try:
-        names = sorted(os.listdir(folder))
+        return [os.path.join(folder, name) for name in sorted(os.listdir(folder))]
     except FileNotFoundError:
-        return
-    for name in names:
-        if name.endswith(".json"):
-            path = os.path.join(folder, name)
-            with contextlib.suppress(OSError), open(path, "rb") as file:
-                if os.fstat(file.fileno()).st_uid == os.geteuid():
-                    yield path, _locked(file.fileno()), _parsed(file.read())
+        return []
 
 
-def _path(host: str, owner: str) -> str:
-    return os.path.join(host, _FOLDER, f"{owner}.json")
+def read(path: str) -> tuple[bool, dict[str, Any]]:
+    """Whether the entry's guardian lives, and the entry; empty when it is not this user's, is
+    gone or was being written when its guardian was killed."""
+    try:
+        with open(path, "rb") as file:
+            if os.fstat(file.fileno()).st_uid != os.geteuid():
+                return False, {}
+            return _locked(file.fileno()), _parsed(file.read())
+    except OSError:
+        return False, {}
 
 
 def _locked(descriptor: int) -> bool:
