@@ -31,7 +31,13 @@ def differences(config: Mapping[str, Any], expected: Mapping[str, object]) -> li
 
 
 def lookup(config: Mapping[str, Any], key: str) -> object:
-    """The value at a dotted key; a value that no config holds where it is absent."""
+    """The value at a dotted key, at the top or (a language model within a larger one) in
+    text_config; a value that no config holds where it is absent."""
+    found = _at(config, key)
+    return _at(config, f"text_config.{key}") if found is _ABSENT else found
+
+
+def _at(config: Mapping[str, Any], key: str) -> object:
     here: Any = config
     for part in key.split("."):
         if not isinstance(here, Mapping) or part not in here:
