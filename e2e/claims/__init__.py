@@ -1,5 +1,5 @@
 """What the live deployment must show: one small file a family of claims."""
 
-from e2e.claims.prove import prove
+from e2e.claims.prove import prove, under_load
 
-__all__ = ["prove"]
+__all__ = ["prove", "under_load"]

@@ -12,7 +12,7 @@ def claims(seen: Observation) -> list[Judgement]:
     wanted = seen.plan.execution
     return [
         *(_configured(role, wanted) for role in seen.roles),
-        *(_captured(role, wanted) for role in seen.roles),
+        *(_captured(role, wanted) for role in seen.roles if _would_say(role, wanted)),
     ]
 
 
@@ -33,9 +33,13 @@ def _configured(role: RoleSeen, wanted: str) -> Judgement:
     )
 
 
+def _would_say(role: RoleSeen, wanted: str) -> bool:
+    """FFN captures what Attention's graphs need of it without vLLM's line that says so."""
+    return wanted == "eager" or role.plan.role != "ffn"
+
+
 def _captured(role: RoleSeen, wanted: str) -> Judgement:
-    """FFN captures nothing: with AFD only Attention replays graphs."""
-    must = wanted == "graph" and role.plan.role != "ffn"
+    must = wanted == "graph"
     captured = role.log.first("captured")
     return judge(
         f"{role.plan.role} graph capture",

@@ -22,9 +22,13 @@ MARKS: Mapping[str, bytes] = {
     "ubatch": b"should_ubatch: True",
     "plugin failed": b"Failed to load plugin ",
     "ffn started": b"AFD FFN EngineCore started",
+    "joined": b" in a world of ",
+    "exchanged": b" first exchange: layer ",
+    "share": b" holds parameters: ",
 }
 """Lines of vLLM 0.26 to 0.32 (entrypoints, v1/engine/core.py, v1/worker/gpu_model_runner.py,
-fused_moe/expert_map_manager.py, plugins) and of the AFD plugin (compat/patches/engine_core.py)."""
+fused_moe/expert_map_manager.py, plugins), of the AFD plugin (compat/patches/engine_core.py), and of
+the reference AFD, the only one that tells of its ranks, exchanges and weights."""
 
 
 @dataclass(frozen=True)

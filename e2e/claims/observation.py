@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,6 +12,7 @@ from typing import Any, Protocol
 from e2e.claims import log, processes
 from e2e.claims.packages import Packages
 from e2e.claims.processes import SeenProcess
+from e2e.devices import DeviceDriver, Inventory, resolve, take
 from e2e.plan import CasePlan, RolePlan
 
 
@@ -41,12 +43,16 @@ class Deployment(Protocol):
 
 @dataclass(frozen=True)
 class RoleSeen:
-    """One role: its log, its living processes, and the packages of its own interpreter."""
+    """One role: its log, its living processes, and the packages of its own interpreter.
+
+    `devices` are the UUIDs of the planned devices, in the order of the slots.
+    """
 
     plan: RolePlan
     log: log.LogFacts
     processes: tuple[SeenProcess, ...]
     packages: Packages
+    devices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,12 +66,13 @@ class Observation:
 
 
 def observe(
-    plan: CasePlan, deployment: Deployment, devices: Mapping[int, frozenset[str]]
+    plan: CasePlan, deployment: Deployment, open_driver: Callable[[], DeviceDriver]
 ) -> Observation:
-    """`devices`: which pid is on which devices, by UUID (NVML)."""
+    """Everything at once. Raises SetupMissing and HarnessError where devices cannot be asked."""
+    there = _inventory(plan, open_driver)
     return Observation(
         plan=plan,
-        roles=tuple(_observe_role(role, devices) for role in deployment.roles.values()),
+        roles=tuple(_observe_role(role, there) for role in deployment.roles.values()),
         config=read_config(Path(plan.model)),
     )
 
@@ -77,12 +84,24 @@ def read_config(model: Path) -> Mapping[str, Any] | None:
         return None
 
 
-def _observe_role(role: LiveRole, devices: Mapping[int, frozenset[str]]) -> RoleSeen:
+def _inventory(plan: CasePlan, open_driver: Callable[[], DeviceDriver]) -> Inventory | None:
+    if plan.backend == "cpu":
+        return None
+    with closing(open_driver()) as driver:
+        return take(driver)
+
+
+def _observe_role(role: LiveRole, there: Inventory | None) -> RoleSeen:
+    on: dict[int, set[str]] = {}
+    for device in there.devices if there else ():
+        for holder in () if device.identity.partitioned else device.holders:
+            on.setdefault(holder.pid, set()).add(device.uuid)
     pids = [process.pid for process in role.process.living()]
-    living = tuple(processes.observe(pids, devices))
+    living = tuple(processes.observe(pids, {pid: frozenset(uuids) for pid, uuids in on.items()}))
     return RoleSeen(
         plan=role.plan,
         log=log.read(role.process.log),
         processes=living,
         packages=Packages.of(processes.interpreter_of(living)),
+        devices=tuple(d.uuid for d in resolve(role.plan.devices, there)) if there else (),
     )

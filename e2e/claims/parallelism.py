@@ -19,6 +19,7 @@ _EXPERTS = re.compile(r"\[EP Rank \d+/(?P<size>\d+)\].*number of experts: (?P<co
 @dataclass(frozen=True)
 class Rank:
     kind: str
+    pid: int
     dp: int
     tp: int
     ep: int | None
@@ -34,14 +35,14 @@ def claims(seen: Observation) -> list[Judgement]:
 
 def live_ranks(role: RoleSeen) -> list[Rank]:
     """The engines and workers among the living processes, by their titles."""
-    found = (_NAME.search(process.title) for process in role.processes)
-    return [_rank(name) for name in found if name]
+    found = ((process.pid, _NAME.search(process.title)) for process in role.processes)
+    return [_rank(pid, name) for pid, name in found if name]
 
 
-def _rank(name: re.Match[str]) -> Rank:
+def _rank(pid: int, name: re.Match[str]) -> Rank:
     ranks = dict(re.findall(r"_([A-Z]+)(\d+)", name["ranks"]))
     ep = int(ranks["EP"]) if "EP" in ranks else None
-    return Rank(name["kind"], int(ranks.get("DP", 0)), int(ranks.get("TP", 0)), ep)
+    return Rank(name["kind"], pid, int(ranks.get("DP", 0)), int(ranks.get("TP", 0)), ep)
 
 
 def _configured(role: RoleSeen) -> Judgement:
@@ -74,23 +75,27 @@ def _alive(role: RoleSeen) -> Judgement:
 
 
 def _experts(role: RoleSeen) -> Judgement:
-    """EP of one rank is only an argument; above one, vLLM says so by title and in the log."""
+    """EP of one rank is only an argument; above one, vLLM says so by title and in the log. An
+    Attention role is given the argument for its groups' sake and has no experts to place."""
     wanted = role.plan.ep
+    planned = "--enable-expert-parallel" in role.plan.argv
     argument = role.log.argument("enable_expert_parallel") is True
     workers = [rank for rank in live_ranks(role) if rank.kind == "Worker"]
     ranks = sorted(rank.ep for rank in workers if rank.ep is not None)
     line = role.log.first("experts")
     placed = _EXPERTS.search(line.text) if line else None
     size = int(placed["size"]) if placed else None
+    held = argument == planned
     if wanted is None:
-        held = not argument and not ranks and line is None
+        held = held and (planned or (not ranks and line is None))
     else:
-        held = argument and size in ((None, 1) if wanted == 1 else (wanted,))
+        held = held and planned and size in ((None, 1) if wanted == 1 else (wanted,))
         held = held and (not workers or ranks == list(range(wanted)))
+    off = "no experts, its groups as of EP" if planned else "off"
     return judge(
         f"{role.plan.role} expert parallelism",
         held=held,
-        expected=f"EP{wanted}" if wanted else "off",
+        expected=f"EP{wanted}" if wanted else off,
         seen=f"enable_expert_parallel {argument}, EP ranks of living workers {ranks or 'none'}"
         + (f", {placed['count']} experts on the rank that logs" if placed else ""),
         where=role.log.where("experts" if line else "arguments"),

@@ -2,27 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
-from e2e.claims import checkpoint, execution, parallelism, precision, routing, versions
+from e2e.claims import (
+    checkpoint,
+    connector,
+    execution,
+    log,
+    overlap,
+    parallelism,
+    pinning,
+    precision,
+    routing,
+    versions,
+)
 from e2e.claims.judgement import Judgement
-from e2e.claims.observation import Deployment, Observation, observe
+from e2e.claims.observation import Deployment, LiveRole, Observation, observe
+from e2e.devices import DeviceDriver
+from e2e.devices.nvml import NvmlDriver
 from e2e.errors import ClaimNotProven
 from e2e.evidence.case import CaseEvidence
 from e2e.plan import CasePlan
 
-_FAMILIES = (parallelism, execution, precision, routing, versions, checkpoint)
+_FAMILIES = (
+    pinning,
+    parallelism,
+    execution,
+    precision,
+    connector,
+    routing,
+    versions,
+    checkpoint,
+)
 
 
-def prove(plan: CasePlan, deployment: Deployment, evidence: CaseEvidence) -> None:
+def prove(
+    plan: CasePlan,
+    deployment: Deployment,
+    evidence: CaseEvidence,
+    open_driver: Callable[[], DeviceDriver] = NvmlDriver,
+) -> None:
     """Every claim of the plan, from the live deployment; the software that it runs is recorded.
 
     Raises ClaimNotProven, after all claims have been judged and recorded.
     """
     with evidence.phase("claims"):
-        seen = observe(plan, deployment, _devices_by_pid(plan))
+        seen = observe(plan, deployment, open_driver)
         evidence.record.software.update(versions.software(seen))
         settle(judge_all(seen), evidence)
+
+
+@contextmanager
+def under_load(plan: CasePlan, deployment: Deployment, evidence: CaseEvidence) -> Iterator[None]:
+    """Around the evaluation: the claims that only its load can show. Without any, nothing.
+
+    Raises ClaimNotProven on exit, and only records where the body has failed already.
+    """
+    if not plan.dbo:
+        yield
+        return
+    role = deployment.roles[plan.entry_role.role]
+    before = overlap.split_steps(log.read(role.process.log))
+    try:
+        yield
+    except BaseException:
+        evidence.claim(_overlap(role, before).claim)
+        raise
+    settle([_overlap(role, before)], evidence)
+
+
+def _overlap(role: LiveRole, before: int) -> Judgement:
+    return overlap.judge_load(role.plan.role, before, log.read(role.process.log))
 
 
 def judge_all(seen: Observation) -> list[Judgement]:
@@ -41,7 +92,3 @@ def settle(judgements: Sequence[Judgement], evidence: CaseEvidence) -> None:
             lines=[judgement.unproven for judgement in unproven],
             mend="mend the deployment, or the profile if it claims something else",
         )
-
-
-def _devices_by_pid(plan: CasePlan) -> Mapping[int, frozenset[str]]:
-    return {}

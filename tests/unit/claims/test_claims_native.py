@@ -106,6 +106,13 @@ class TestParallelism:
     def test_expert_parallelism_that_nobody_planned(self, native_tp2, replanned):
         assert {"native expert parallelism"} == unproven(replanned(native_tp2, tp=2)).keys()
 
+    def test_expert_parallelism_of_one_rank_is_an_argument(self, native, relogged, replanned):
+        argv = (*native.roles[0].plan.argv, "--enable-expert-parallel")
+        planned = replanned(native, ep=1, argv=argv)
+        assert {"native expert parallelism"} == unproven(planned).keys()
+        told = relogged(planned, "'enforce_eager'", "'enable_expert_parallel': True, 'enforce'")
+        assert unproven(with_process(told, 2, argv=("VLLM::Worker_EP0",))) == {}
+
 
 class TestRouting:
     def test_a_variable_smuggled_in_by_a_wrapper(self, native):
