@@ -47,6 +47,11 @@ class InvalidProfile(ProfileError):
             "`afd-e2e schema` prints all keys",
         )
 
+    def __str__(self) -> str:
+        """Each problem in a line of its own, as editors and terminals make links of."""
+        count = len(self.problems)
+        return f"{count} problem{'s' if count > 1 else ''}\n{super().__str__()}"
+
 
 def written(path: KeyPath) -> str:
     """`("cases", "a", "native", "devices", 2)` as `cases.a.native.devices[2]`."""
