@@ -6,10 +6,13 @@ Tokens are named `token_id:N` (vLLM's `return_tokens_as_token_ids`), in both API
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from e2e.oracle.strict_json import Malformed, excerpt
+
+_TOKEN = re.compile("token_id:([0-9]{1,9})")
 
 
 @dataclass(frozen=True)
@@ -30,16 +33,16 @@ def completion_tokens(choice: dict[str, Any]) -> AnswerTokens:
         [_token_id(name) for name in names],
         [_finite(value) for value in _list(lists.get("token_logprobs"), "token_logprobs")],
         [
-            {_token_id(name): _finite(value) for name, value in _dict(top, "top_logprobs").items()}
-            for top in _list(lists.get("top_logprobs"), "top_logprobs")
+            {_token_id(name): _finite(value) for name, value in top.items()}
+            for top in _dicts(lists.get("top_logprobs"), "top_logprobs")
         ],
     )
 
 
 def chat_tokens(choice: dict[str, Any]) -> AnswerTokens:
     """Raises Malformed where anything is missing, not finite, or of unequal length."""
-    content = _list(_dict(choice.get("logprobs"), "logprobs").get("content"), "logprobs.content")
-    entries = [_dict(entry, "logprobs.content") for entry in content]
+    content = _dict(choice.get("logprobs"), "logprobs").get("content")
+    entries = _dicts(content, "logprobs.content")
     return _checked(
         choice,
         [_token_id(entry.get("token")) for entry in entries],
@@ -47,7 +50,7 @@ def chat_tokens(choice: dict[str, Any]) -> AnswerTokens:
         [
             {
                 _token_id(top.get("token")): _finite(top.get("logprob"))
-                for top in _list(entry.get("top_logprobs"), "top_logprobs")
+                for top in _dicts(entry.get("top_logprobs"), "top_logprobs")
             }
             for entry in entries
         ],
@@ -83,11 +86,15 @@ def _list(value: object, name: str) -> list[Any]:
     return value
 
 
+def _dicts(value: object, name: str) -> list[dict[str, Any]]:
+    return [_dict(item, name) for item in _list(value, name)]
+
+
 def _token_id(name: object) -> int:
-    digits = name.removeprefix("token_id:") if isinstance(name, str) else ""
-    if not (digits.isascii() and digits.isdigit() and len(digits) < 10):
+    found = _TOKEN.fullmatch(name) if isinstance(name, str) else None
+    if found is None:
         raise Malformed(f"a token is named {excerpt(name)} instead of token_id:N")
-    return int(digits)
+    return int(found[1])
 
 
 def _finite(value: object) -> float:
