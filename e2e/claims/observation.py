@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,7 +11,7 @@ from typing import Any, Protocol
 from e2e.claims import log, processes
 from e2e.claims.packages import Packages
 from e2e.claims.processes import SeenProcess
-from e2e.devices import DeviceDriver, Inventory, resolve, take
+from e2e.devices import DeviceDriver, Inventory, look, resolve
 from e2e.plan import CasePlan, RolePlan
 
 
@@ -69,7 +68,7 @@ def observe(
     plan: CasePlan, deployment: Deployment, open_driver: Callable[[], DeviceDriver]
 ) -> Observation:
     """Everything at once. Raises SetupMissing and HarnessError where devices cannot be asked."""
-    there = _inventory(plan, open_driver)
+    there = None if plan.backend == "cpu" else look(open_driver)
     return Observation(
         plan=plan,
         roles=tuple(_observe_role(role, there) for role in deployment.roles.values()),
@@ -82,13 +81,6 @@ def read_config(model: Path) -> Mapping[str, Any] | None:
         return json.loads((model / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-
-
-def _inventory(plan: CasePlan, open_driver: Callable[[], DeviceDriver]) -> Inventory | None:
-    if plan.backend == "cpu":
-        return None
-    with closing(open_driver()) as driver:
-        return take(driver)
 
 
 def _observe_role(role: LiveRole, there: Inventory | None) -> RoleSeen:

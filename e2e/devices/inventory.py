@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from itertools import combinations
 
@@ -24,6 +26,12 @@ def take(driver: DeviceDriver) -> Inventory:
         ),
         links={pair: driver.link(*pair) for pair in combinations(whole, 2)},
     )
+
+
+def look(open_driver: Callable[[], DeviceDriver]) -> Inventory:
+    """One picture with a driver of its own. Raises SetupMissing where there is none."""
+    with closing(open_driver()) as driver:
+        return take(driver)
 
 
 def holders(driver: DeviceDriver, uuid: str) -> list[Holder]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 
-from e2e.devices.model import Device, Inventory
+from e2e.devices.inventory import look
+from e2e.devices.model import Device, DeviceDriver, Inventory
+from e2e.devices.nvml import NvmlDriver
 from e2e.errors import SetupMissing
 
 VARIABLE = "AFD_E2E_DEVICES"
@@ -39,6 +42,16 @@ def resolve(ids: Sequence[str], inventory: Inventory, visible: str | None = None
             mend=f"choose with {VARIABLE} from: {_listed(there)}",
         )
     return chosen
+
+
+def uuids(
+    ids: Sequence[str], open_driver: Callable[[], DeviceDriver] = NvmlDriver
+) -> tuple[str, ...]:
+    """The same devices by the one name that is always theirs, as leases need it; no driver is
+    asked where there is no id. Raises SetupMissing."""
+    if not ids:
+        return ()
+    return tuple(device.uuid for device in resolve(ids, look(open_driver), os.environ.get(VISIBLE)))
 
 
 class _Unusable(Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from e2e.devices import host
-from e2e.devices.inventory import take
+from e2e.devices.inventory import look
 from e2e.devices.model import Device, DeviceDriver, Inventory
 from e2e.devices.resolve import VISIBLE, resolve
 from e2e.doctor.result import CheckResult, failed, passed
@@ -16,13 +16,7 @@ from e2e.proofs.device_memory import occupants
 
 def inventory(plan: CasePlan, open_driver: Callable[[], DeviceDriver]) -> Inventory:
     """What there is, of the plan's backend. Raises SetupMissing, HarnessError."""
-    if plan.backend == "cpu":
-        return host.take()
-    driver = open_driver()
-    try:
-        return take(driver)
-    finally:
-        driver.close()
+    return host.take() if plan.backend == "cpu" else look(open_driver)
 
 
 def checks(

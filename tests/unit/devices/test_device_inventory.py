@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from e2e.devices import Inventory, resolve, take
+from e2e.devices import Inventory, resolve, take, uuids
 from e2e.devices.model import Holder
 from e2e.errors import SetupMissing
 from tests.stubs.device_driver import StubDriver, gpu, part
@@ -105,6 +105,13 @@ class TestResolve:
         assert chosen(f"MIG-11,{part(gpu(1), 0).uuid},0", divided) == ["1:1", "1:0", "0"]
         assert chosen("MIG-11", divided, visible="MIG-11") == ["1:1"]
         assert "is not within" in refused("MIG-10", divided, visible="MIG-11").lines[0]
+
+    def test_uuids_for_leases_whatever_the_plan_calls_them(self, monkeypatch):
+        monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+        driver = StubDriver()
+        assert uuids(("1", "GPU-00"), lambda: driver) == (gpu(1).uuid, gpu(0).uuid)
+        assert driver.closed
+        assert uuids(()) == ()
 
     def test_a_divided_gpu_is_no_device(self, divided):
         assert "divided by MIG" in refused("1", divided).lines[0]
