@@ -12,6 +12,9 @@ from e2e.errors import HarnessError
 LEAST_SEPARATION = 3.0
 """Smallest effect guarded against, by the noise."""
 
+LEAST_NOISE = 1e-6
+"""float32 sums in another order differ by so much (nats), even if they did not here."""
+
 _GUARDED_IN_BFLOAT16 = (
     "expert zeroed",
     "experts swapped",
@@ -30,16 +33,19 @@ def bands(effects: Sequence[Effect], noise: Mapping[str, float]) -> dict[str, Ba
     Raises HarnessError where noise and effects are less than a factor 3 apart.
     """
     found = {}
-    for dtype, most in noise.items():
-        smallest = min(effects_guarded(effects, dtype), key=lambda effect: effect.distance)
-        if not smallest.distance >= LEAST_SEPARATION * most:
-            raise HarnessError(
-                f"the canary would not notice {smallest.kind} ({smallest.name}) on a server in"
-                f" {dtype}: it changes {smallest.distance:.3g}, noise is {most:.3g}",
-                mend="try another --seed",
-            )
-        limit = math.sqrt(most * smallest.distance)
-        found[dtype] = Band(noise=most, smallest_effect=smallest.distance, limit=limit)
+    for dtype, measured in noise.items():
+        most = max(measured, LEAST_NOISE)
+        guarded = effects_guarded(effects, dtype)
+        for effect in guarded:
+            if not effect.distance >= LEAST_SEPARATION * most:
+                raise HarnessError(
+                    f"the canary would not notice {effect.kind} ({effect.name}) on a server in"
+                    f" {dtype}: it changes {effect.distance:.3g}, noise is {most:.3g}",
+                    mend="try another --seed",
+                )
+        smallest = min(effect.distance for effect in guarded)
+        limit = math.sqrt(most * smallest)
+        found[dtype] = Band(noise=most, smallest_effect=smallest, limit=limit)
     return found
 
 
