@@ -90,6 +90,15 @@ def _parser() -> argparse.ArgumentParser:
     score.add_argument("--json", action="store_true", help="one JSON document")
     score.set_defaults(command=_score)
 
+    reap = commands.add_parser(
+        "reap",
+        help="show what lost runs left on this host, and end it",
+        description="Show what runs of this harness whose process is gone have left on this host: "
+        "processes, ports, shared memory, sockets. Other people's are never listed.",
+    )
+    reap.add_argument("--yes", action="store_true", help="end it all")
+    reap.set_defaults(command=_reap)
+
     _canary_commands(commands)
     return parser
 
@@ -152,10 +161,14 @@ def _doctor(arguments: argparse.Namespace) -> int:
 
 def _run(arguments: argparse.Namespace) -> int:
     from rich.console import Console
+    from rich.markup import escape
 
     from e2e import profile, run, session, terminal
+    from e2e.process import reap
 
     console = Console(stderr=True)
+    for line in reap.tell_lost_runs():
+        console.print(f"[yellow]lost before:[/] {escape(line)}", highlight=False)
     chosen = profile.load(profile.find(arguments.profile))
     variables = {**chosen.gate.opt_in, **os.environ}
     cases = session.choose_cases(chosen, arguments.case)
@@ -201,6 +214,25 @@ def _score(arguments: argparse.Namespace) -> int:
     for line in score_command(arguments.dataset, Path(arguments.responses), arguments.json):
         print(line)
     return 0
+
+
+def _reap(arguments: argparse.Namespace) -> int:
+    from e2e.process import reap
+
+    survivors: list[str] = []
+    leftovers = reap.leftovers()
+    for leftover in leftovers:
+        print("\n".join(leftover.lines()))
+        if arguments.yes:
+            survivors += reap.end(leftover)
+    if not leftovers:
+        print("nothing is left of any run")
+    elif not arguments.yes:
+        print("to end it: afd-e2e reap --yes")
+    for line in survivors:
+        print(f"survives SIGKILL, quarantine its device: {line}")
+    unsettled = bool(leftovers) and (not arguments.yes or bool(survivors))
+    return Outcome.RESIDUE_LEFT.exit_code if unsettled else 0
 
 
 def _canary_build(arguments: argparse.Namespace) -> int:

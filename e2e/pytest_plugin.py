@@ -27,8 +27,11 @@ _CALL = pytest.StashKey[pytest.CallInfo[None]]()
 
 
 class CaseId(NamedTuple):
+    """`source` is the name or file that the profile is loaded from."""
+
     profile: str
     case: str
+    source: str
 
     def __str__(self) -> str:
         return f"{self.profile}/{self.case}"
@@ -64,7 +67,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         if mark is not None:
             ids = [case for case in ids if _matches(case, mark.args)]
             if not ids:
-                raise pytest.UsageError(f"{metafunc.definition.nodeid}: no case is {mark.args}")
+                pytest.fail(f"no case is {', '.join(mark.args)}", pytrace=False)
         metafunc.parametrize("case_id", ids, ids=str, scope="function")
 
 
@@ -86,11 +89,14 @@ def _case_ids(names: tuple[str, ...]) -> list[CaseId]:
     from e2e.errors import ProfileError
 
     try:
-        return [
-            CaseId(name, case) for name in names or profile.names() for case in _load(name).cases
-        ]
+        loaded = {name: _load(name) for name in names or profile.names()}
     except ProfileError as error:
-        raise pytest.UsageError(str(error)) from error
+        pytest.fail(str(error), pytrace=False)
+    return [
+        CaseId(profile.profile, case, source)
+        for source, profile in loaded.items()
+        for case in profile.cases
+    ]
 
 
 @pytest.fixture
@@ -104,7 +110,7 @@ def case_profile(case_id: CaseId, request: pytest.FixtureRequest) -> Profile:
     """The case's profile, opted in; skips with the variables to set otherwise."""
     from e2e import gate
 
-    profile = _load(case_id.profile)
+    profile = _load(case_id.source)
     missing = gate.missing_opt_in(profile, os.environ)
     if missing:
         line = gate.opt_in_line(profile)
