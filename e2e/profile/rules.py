@@ -169,9 +169,8 @@ def _check_environment(environment: View, scrubbed_too: list[str]) -> Iterator[P
             yield settings.at_key(name, _OWNED_VARIABLES[name])
         elif _SECRET.search(name.upper()):
             yield settings.at_key(name, "a secret does not belong in a profile; export it")
-        for pattern in patterns:
-            if fnmatchcase(name, pattern):
-                yield settings.at_key(name, f"set, and scrubbed by {pattern}")
+        if scrubbing := [pattern for pattern in patterns if fnmatchcase(name, pattern)]:
+            yield settings.at_key(name, f"set, and scrubbed by {scrubbing[0]}")
 
 
 def _check_performance(profile: View, performance: View) -> Iterator[Problem]:
