@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from vllm.config import VllmConfig
 
 LOAD_FORMAT = "afd_reference"
+# Without a shutdown timeout vLLM may kill its workers at SIGTERM before they have said farewell.
+FAREWELL_SECONDS = 10
 _WORKERS = {
     "attention": "e2e.reference_afd.workers.AttentionWorker",
     "ffn": "e2e.reference_afd.workers.FfnWorker",
@@ -95,6 +97,8 @@ def install() -> None:
                 raise AfdRefused(reasons)
             vllm_config.parallel_config.worker_cls = _WORKERS[settings.role]
             vllm_config.load_config.load_format = LOAD_FORMAT
+            if vllm_config.shutdown_timeout == 0:
+                vllm_config.shutdown_timeout = FAREWELL_SECONDS
             if settings.role == "ffn":  # There is no KV cache to keep prefixes in.
                 vllm_config.cache_config.enable_prefix_caching = False
         native(vllm_config)

@@ -33,6 +33,8 @@ class GlooAFDConnector:
     def __init__(self, member: Member, on_failure: OnFailure) -> None:
         self._member = member
         self._on_failure = on_failure
+        # Asked for at once, so that a peer's farewell never waits for this rank.
+        self._farewells = {peer: peer.receive(Tag.FAREWELL, _flag()) for peer in member.peers}
         self._turn = threading.Lock()
         self._exchanges = 0
         self._tokens = 0
@@ -74,13 +76,12 @@ class GlooAFDConnector:
         """Say farewell to every peer that is still there."""
         for peer in self._member.peers:
             try:
-                peer.send(Tag.FAREWELL, _farewell()).wait()
+                peer.send(Tag.FAREWELL, _flag()).wait()
             except PeerLost as lost:
                 log.debug("%s: no farewell: %s", CONNECTOR, lost)
         log.info("%s closed after %s.", CONNECTOR, self._so_far())
 
     def _answer(self, peer: Peer, compute: Compute, hidden_size: int, dtype: torch.dtype) -> None:
-        farewell = peer.receive(Tag.FAREWELL, _farewell())
         header = torch.empty(2, dtype=torch.int64)
         try:
             while True:
@@ -93,11 +94,11 @@ class GlooAFDConnector:
                     self._count(layer, tokens, peer.name)
                 peer.send(Tag.OUTPUT, output.contiguous()).wait()
         except PeerLost:
-            farewell.wait()
+            self._farewells[peer].wait()
             log.info("%s: %s has left after %s.", CONNECTOR, peer.name, self._so_far())
 
     def _until_gone(self, peer: Peer) -> None:
-        peer.receive(Tag.FAREWELL, _farewell()).wait()
+        self._farewells[peer].wait()
         raise PeerLost(f"{peer.name} was stopped, and attention cannot serve without it")
 
     def _in_thread(self, work: Callable[..., None], *arguments: object) -> None:
@@ -122,5 +123,5 @@ class GlooAFDConnector:
         return f"{self._exchanges} exchanges of {self._tokens} tokens"
 
 
-def _farewell() -> torch.Tensor:
+def _flag() -> torch.Tensor:
     return torch.zeros(1, dtype=torch.int64)

@@ -9,10 +9,10 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.distributed import (  # pyright: ignore[reportPrivateImportUsage]
-    PrefixStore,
+from torch.distributed import (
+    PrefixStore,  # pyright: ignore[reportPrivateImportUsage]
     ProcessGroupGloo,
-    TCPStore,
+    TCPStore,  # pyright: ignore[reportPrivateImportUsage]
 )
 
 from e2e.reference_afd.settings import AfdSettings
