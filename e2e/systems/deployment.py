@@ -47,6 +47,7 @@ class Deployment:
         self._api_key = api_key
         self._evidence = evidence
         self._launched = time.monotonic()
+        self._named_dead: set[str] = set()
 
     @property
     def endpoint(self) -> Endpoint:
@@ -66,6 +67,7 @@ class Deployment:
         if not dead:
             return
         first = dead[0]
+        self._named_dead.update(role.plan.role for role in dead)
         raise ServerFailed(
             " and ".join(f"{role.plan.role} {_ended(role.process.exit_code())}" for role in dead),
             role=first.plan.role,
@@ -143,7 +145,6 @@ class Deployment:
     def _stop_role(self, role: LiveRole) -> None:
         limits = self.plan.limits
         peak = role.process.peak_memory_mib()
-        ended_before = role.process.exit_code()
         report = role.process.stop(limits.stop, limits.kill)
         self._record(
             role,
@@ -162,7 +163,9 @@ class Deployment:
                     mend="a server that needs a SIGKILL can leave device memory behind",
                 )
             )
-        elif report.exit_code not in role.plan.exit_codes and ended_before is None:
+        elif report.exit_code not in role.plan.exit_codes and (
+            role.plan.role not in self._named_dead
+        ):
             self._evidence.failure(
                 ServerFailed(
                     f"{role.plan.role} {_ended(report.exit_code)} when stopped, expected "
