@@ -67,8 +67,8 @@ def _alive(role: RoleSeen) -> Judgement:
     return judge(
         f"{plan.role} live ranks",
         held=held,
-        expected=f"{plan.dp} engines, {len(every)} ranks",
-        seen=f"{len(engines)} engines of DP ranks {engines}, workers (DP, TP) {workers or 'none'}",
+        expected=f"engines of DP ranks {list(range(plan.dp))}, workers (DP, TP) {every}",
+        seen=f"engines of DP ranks {engines}, workers (DP, TP) {workers or 'none'}",
         where="process titles: " + (", ".join(_titles(role)) or "none"),
         proof="one living VLLM::EngineCore for each DP rank and one VLLM::Worker for each rank",
     )

@@ -110,9 +110,9 @@ class Inventory:
         facts = dict(self.software)
         for device in self.devices:
             memory = device.memory
+            reserved = f" ({memory.reserved} MiB reserved)" if memory.reserved else ""
             facts[f"device {device.identity.index}"] = (
-                f"{device.identity.name}, {memory.total} MiB ({memory.reserved} MiB reserved), "
-                f"{device.uuid}"
+                f"{device.identity.name}, {memory.total} MiB{reserved}, {device.uuid}"
             )
         index = {device.uuid: device.identity.index for device in self.devices}
         for (one, other), link in self.links.items():

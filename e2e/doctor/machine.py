@@ -8,10 +8,11 @@ import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import psutil
+
 from e2e.devices import host
 from e2e.doctor.result import CheckResult, failed, passed
 from e2e.plan import CasePlan
-from e2e.process.guardian import holdings
 from e2e.process.ports import users_of
 
 _GIB = 1 << 30
@@ -92,7 +93,11 @@ def user(variables: Mapping[str, str]) -> CheckResult:
 
 def ports(plan: CasePlan) -> CheckResult:
     """A port in TIME_WAIT is free; one that anybody is bound to on any address is not."""
-    bound = {use.number for use in holdings.ports() if not use.waiting}
+    bound = {
+        connection.laddr.port
+        for connection in psutil.net_connections("tcp")
+        if connection.laddr and connection.status != psutil.CONN_TIME_WAIT
+    }
     taken = [f"{port} is used by {users_of(port)}" for port in plan.ports if port in bound]
     if taken:
         return failed("ports", "; ".join(taken), "end these, or choose others: AFD_E2E_PORT_BASE")
