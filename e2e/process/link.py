@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from e2e.errors import HarnessError
-from e2e.process.guardian import holdings, table
+from e2e.process.guardian import ownership, table
 from e2e.process.guardian.channel import Channel, Message
 from e2e.process.guardian.sightings import Sightings
 
@@ -20,7 +20,6 @@ _BOOT = (
     "import sys; sys.path.insert(0, sys.argv[1]); from guardian.main import main; "
     "main(int(sys.argv[2]))"
 )
-GUARDIAN_VARIABLE = "AFD_E2E_GUARDIAN"
 _ANSWER_SECONDS = 30.0
 _ENDING_SECONDS = 5.0
 _SILENCE_SECONDS = 30.0
@@ -36,7 +35,7 @@ class GuardianLink:
     def __init__(self, settings: Message, keep: Sequence[int], stderr: Path) -> None:
         """Raises HarnessError when it does not start."""
         self.exit_codes: dict[table.Identity, int] = {}
-        self.sightings = Sightings(holdings.shared_memory())
+        self.sightings = Sightings()
         self._stderr = stderr
         self._lock = threading.RLock()
         self._looks = 0
@@ -55,7 +54,7 @@ class GuardianLink:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
-                env={GUARDIAN_VARIABLE: settings["marker"]},
+                env={ownership.GUARDIAN_VARIABLE: settings["marker"]},
                 cwd="/",
                 pass_fds=(theirs.fileno(), *keep),
                 start_new_session=True,

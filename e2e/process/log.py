@@ -23,8 +23,8 @@ def last_lines(path: Path, count: int = 20) -> list[str]:
     except OSError:
         return []
     lines = data.decode("utf-8", "replace").replace("\r", "\n").split("\n")
-    if size > _TAIL_BYTES and len(lines) > 1:
-        del lines[0]
+    if size > _TAIL_BYTES:
+        lines[0] = f"…{lines[0][-_LONGEST_LINE + 1 :]}"
     readable = (_CONTROL.sub("", line).rstrip() for line in lines)
     return [_cut(line) for line in readable if line][-count:]
 

@@ -31,16 +31,20 @@ class Command:
 class StopReport:
     """How a role was stopped.
 
-    `forced_kill`: something of it had to be killed with SIGKILL, which is a finding.
-    `outlived`: processes that ran on after their leader was gone and had to be ended; so is this.
-    `survivors`: processes that not even SIGKILL ended; their devices belong into quarantine.
+    `killed`: processes that SIGTERM did not end in time, and `outlived`: that ran on after their
+    leader was gone and had to be ended; both are findings. `survivors`: processes that not even
+    SIGKILL has ended; their devices belong into quarantine.
     """
 
     exit_code: int | None
-    forced_kill: bool
     seconds: float
+    killed: list[table.ProcessInfo]
     outlived: list[table.ProcessInfo]
     survivors: list[table.ProcessInfo]
+
+    @property
+    def forced_kill(self) -> bool:
+        return bool(self.killed)
 
 
 class OwnedProcess:
@@ -77,8 +81,8 @@ class OwnedProcess:
             )
             report = StopReport(
                 exit_code=self._owner.final_exit_code(self.leader),
-                forced_kill=bool(climb.killed),
                 seconds=climb.seconds,
+                killed=climb.killed,
                 outlived=climb.outlived,
                 survivors=climb.survivors,
             )

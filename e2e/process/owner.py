@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 from e2e.errors import HarnessError, ServerFailed
 from e2e.process import signals
-from e2e.process.guardian import kernel, ladder, ownership, runs, sweep, table
+from e2e.process.guardian import kernel, ladder, ownership, runs, segments, sweep, table
 from e2e.process.link import GuardianLink
 from e2e.process.owned import Command, OwnedProcess, StopReport
 
@@ -203,7 +203,7 @@ class Owner:
         """Its guardian ends what is left and tidies up; without one this process does."""
         if not self._guardian.end(self._kill_seconds + _LOOK_SECONDS):
             self.end_rest(0.0)
-            sweep.shared_memory(self.sightings.shared, self.sightings.shared_before)
-            sweep.sockets(self.sightings.sockets)
-            sweep.folder(str(self.private))
+            segments.remove(self.sightings.shared)
+            sweep.remove_sockets(self.sightings.sockets)
+            sweep.remove_folder(str(self.private))
             Path(self.marker).unlink(missing_ok=True)

@@ -6,7 +6,6 @@ host's list of runs and by the marker in the environment of its processes; only 
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -14,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from e2e.process.guardian import holdings, ladder, ownership, runs, sweep, table
+from e2e.process.guardian import ladder, ownership, runs, segments, sweep, table
+from e2e.process.guardian.segments import Segment
 from e2e.process.guardian.sightings import Sightings
-from e2e.process.link import GUARDIAN_VARIABLE
 
 _MARKER = f"{ownership.OWNER_VARIABLE}="
 
@@ -32,7 +31,7 @@ class Leftover:
     entry: Mapping[str, Any]
     processes: list[table.ProcessInfo]
     ports: list[int]
-    shared: list[str]
+    shared: list[Segment]
     sockets: list[str]
     private: Path | None
 
@@ -54,7 +53,7 @@ class Leftover:
             f"run {self.run}{age}{devices}{folder}",
             *(f"  {line}" for line in ownership.described(self.processes)),
             *(f"  port {port}" for port in self.ports),
-            *(f"  {holdings.SHARED_MEMORY}/{name}" for name in self.shared),
+            *(f"  {segment.path}" for segment in self.shared),
             *(f"  {path}" for path in self.sockets),
             *([f"  {self.private}"] if self.private else []),
         ]
@@ -74,10 +73,10 @@ def end(leftover: Leftover, *, term_seconds: float = 10.0, kill_seconds: float =
         return list(rows.values())
 
     climb = ladder.climb(known, living, term_seconds=term_seconds, kill_seconds=kill_seconds)
-    sweep.shared_memory(leftover.shared, set())
-    sweep.sockets(leftover.sockets)
+    segments.remove(leftover.shared)
+    sweep.remove_sockets(leftover.sockets)
     if leftover.private:
-        sweep.folder(str(leftover.private))
+        sweep.remove_folder(str(leftover.private))
     if not climb.survivors:
         leftover.path.unlink(missing_ok=True)
     return ownership.described(climb.survivors)
@@ -116,27 +115,21 @@ def _lost() -> Iterator[Leftover]:
 
 
 def _leftover(path: str, entry: Mapping[str, Any], rows: ownership.Rows) -> Leftover:
-    seen = Sightings(shared_before=set())
+    seen = Sightings()
+    seen.before = {Segment(*segment) for segment in entry.get("before", ())}
     seen.look({"": rows})
     private = Path(entry["private"]) if "private" in entry else None
-    shared = {*seen.shared, *entry.get("shared", ())}
+    shared = {*seen.shared, *(Segment(*segment) for segment in entry.get("shared", ()))}
     sockets = {*seen.sockets, *entry.get("sockets", ())}
     return Leftover(
         path=Path(path),
         entry=entry,
         processes=list(rows.values()),
         ports=sorted(set(seen.ports.values())),
-        shared=sorted(name for name in shared if _is_since(name, entry.get("began", math.inf))),
+        shared=sorted(shared & segments.segments()) if "before" in entry else [],
         sockets=sorted(name for name in sockets if Path(name).exists()),
         private=private if private and private.is_dir() else None,
     )
-
-
-def _is_since(name: str, began: float) -> bool:
-    try:
-        return Path(holdings.SHARED_MEMORY, name).stat().st_ctime >= began
-    except FileNotFoundError:
-        return False
 
 
 def _of_run(processes: table.Table, path: str, known: list[table.Identity]) -> ownership.Rows:
@@ -165,7 +158,7 @@ def _has_guardian(processes: table.Table, identity: table.Identity) -> bool:
     """Whether a guardian is among the ancestors: the run lives, though its file is gone."""
     row = processes.get(identity.pid)
     while row is not None:
-        if any(name.startswith(f"{GUARDIAN_VARIABLE}=") for name in table.environment(row.pid)):
+        if ownership.guardian_of(row.pid):
             return True
         row = processes.get(row.parent)
     return False

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from e2e.evidence.case import CaseEvidence
 from e2e.plan import CasePlan
 from e2e.process import Owner
-from e2e.process.guardian import holdings
+from e2e.process.guardian import sockets
 from e2e.process.ports import users_of
 from e2e.process.signals import current
 from e2e.proofs.picture import record, until_nothing
@@ -43,7 +43,7 @@ def _left(plan: CasePlan, owner: Owner) -> list[str]:
     seen = owner.sightings.ports
     left = {
         socket.number
-        for socket in holdings.ports()
+        for socket in sockets.ports()
         if socket.listening and (socket.number in plan.ports or socket.inode in seen)
     }
     return [f"port {port} is listened on by {users_of(port)}" for port in sorted(left)]

@@ -40,9 +40,14 @@ def _settle(plan: CasePlan, owner: Owner, evidence: CaseEvidence) -> None:
         if line not in survivors
     ]
     for role, report in owner.stopped.items():
+        others = [row for row in report.killed if row.pid != owner.processes[role].pid]
         found += [
             f"{line}, of {role}, ran on after its leader was gone and had to be ended"
             for line in described(report.outlived)
+        ]
+        found += [
+            f"{line}, of {role}, had to be killed"
+            for line in described(row for row in others if row not in report.outlived)
         ]
     record(
         evidence,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,13 +9,13 @@ from pathlib import Path
 from e2e.evidence.case import CaseEvidence
 from e2e.plan import CasePlan
 from e2e.process import Owner
-from e2e.process.guardian import holdings, sweep
+from e2e.process.guardian import ownership, segments, sweep, table
+from e2e.process.guardian.segments import Segment
 from e2e.process.signals import current
 from e2e.proofs.picture import record, until_nothing
 
 NAME = "shared memory returned"
 SOCKETS_NAME = "sockets and temporary files gone"
-_CLOCK_SECONDS = 1.0
 
 
 @contextmanager
@@ -26,36 +24,39 @@ def shared_memory_returns(plan: CasePlan, owner: Owner, evidence: CaseEvidence) 
     files are gone.
 
     The run's own are segments and sockets that its processes were seen to hold; they are named
-    and removed. A segment that appeared meanwhile, is this user's and is in nobody's hands is
-    named and left alone. Whatever a living process holds is other people's. What roles leave in
-    the run's private folder is no fault: that is what it is for.
+    and removed. A new segment of this user that was never seen in anybody's hands is named and
+    left alone; while another run of this user lives on the host it may be that run's, and is no
+    more than noted. What living processes hold, or others have held, is other people's. What
+    roles leave in the run's private folder is no fault: that is what it is for.
     """
-    before = holdings.shared_memory()
-    began = time.time() - _CLOCK_SECONDS
+    before = segments.segments()
     try:
         yield
     finally:
         with current().deferred():
-            patience = plan.limits.release if owner.living() else 0.0
-            _settle_segments(before, began, patience, owner, evidence)
+            _settle_segments(before, plan.limits.release, owner, evidence)
             _settle_sockets(owner, evidence)
 
 
 def _settle_segments(
-    before: set[str], began: float, patience: float, owner: Owner, evidence: CaseEvidence
+    before: set[Segment], patience: float, owner: Owner, evidence: CaseEvidence
 ) -> None:
-    shared = owner.sightings.shared
+    ours = owner.sightings.shared
+    others_run = _other_runs(owner)
 
-    def left() -> list[str]:
-        new = holdings.shared_memory() - before
+    def left() -> list[Segment]:
+        new = segments.segments() - before - owner.sightings.foreign
+        return sorted(new - segments.in_use(new))
+
+    def blamed() -> list[str]:
         return [
-            line
-            for name in sorted(new - holdings.in_use(new))
-            if (line := _described(name, began, name in shared))
+            _described(segment, segment in ours)
+            for segment in left()
+            if segment in ours or not others_run
         ]
 
-    found, seconds = until_nothing(left, patience)
-    removed = sweep.shared_memory(shared, owner.sightings.shared_before)
+    found, seconds = until_nothing(blamed, patience)
+    unclaimed = [segment.path for segment in left() if segment not in ours]
     record(
         evidence,
         NAME,
@@ -63,27 +64,27 @@ def _settle_segments(
         seconds,
         mend="what the roles were seen to hold has been removed; remove the rest yourself, if it "
         "is not somebody else's",
-        detail={"removed": removed},
+        detail={"removed": segments.remove(ours), "unclaimed": unclaimed},
     )
 
 
-def _described(name: str, began: float, held: bool) -> str | None:
-    """A segment in nobody's hands; None when it is not of this user and this case."""
-    path = Path(holdings.SHARED_MEMORY, name)
+def _other_runs(owner: Owner) -> bool:
+    guardians = {ownership.guardian_of(pid) for pid in table.snapshot()}
+    return bool(guardians - {None, owner.marker})
+
+
+def _described(segment: Segment, ours: bool) -> str:
+    whose = "left by a role" if ours else "new, in nobody's hands"
     try:
-        status = path.stat()
+        return f"{segment.path}, {Path(segment.path).stat().st_size} bytes, {whose}"
     except FileNotFoundError:
-        return None
-    if status.st_uid != os.geteuid() or status.st_ctime < began:
-        return None
-    whose = "left by a role" if held else "appeared meanwhile, in nobody's hands"
-    return f"{path}, {status.st_size} bytes, {whose}"
+        return f"{segment.path}, {whose}"
 
 
 def _settle_sockets(owner: Owner, evidence: CaseEvidence) -> None:
     outside = [path for path in owner.sightings.sockets if not path.startswith(f"{owner.private}/")]
-    left = sweep.sockets(outside)
-    tidied = sweep.folder(str(owner.private))
+    left = sweep.remove_sockets(outside)
+    tidied = sweep.remove_folder(str(owner.private))
     found = [f"{path}, left by a role" for path in left]
     if owner.private.exists():
         found.append(f"{owner.private} cannot be removed")

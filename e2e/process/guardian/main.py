@@ -17,7 +17,7 @@ import socket
 import time
 from typing import Any
 
-from . import holdings, kernel, ladder, ownership, runs, sweep, table
+from . import kernel, ladder, ownership, runs, segments, sweep, table
 from .channel import Channel, Message
 from .launch import LaunchError, launch
 from .sightings import Sightings
@@ -34,7 +34,7 @@ class Guardian:
         self._channel = channel
         self._settings = settings
         self._identity = table.this_process()
-        self._sightings = Sightings(holdings.shared_memory())
+        self._sightings = Sightings()
         self._leaders: dict[str, table.Identity] = {}
         self._outbox: list[Message] = []
         self._looked = 0.0
@@ -169,9 +169,9 @@ class Guardian:
             "outlived": ownership.described(climb.outlived),
             "killed": ownership.described(climb.killed),
             "survivors": ownership.described(climb.survivors),
-            "removed": sweep.shared_memory(self._sightings.shared, self._sightings.shared_before)
-            + sweep.sockets(self._sightings.sockets)
-            + sweep.folder(self._private),
+            "removed": segments.remove(self._sightings.shared)
+            + sweep.remove_sockets(self._sightings.sockets)
+            + sweep.remove_folder(self._private),
         }
 
     def _note(self, ended: dict[str, Any] | None) -> None:
@@ -181,6 +181,7 @@ class Guardian:
                 **self._settings,
                 "private": self._private,
                 "leaders": list(self._leaders.values()),
+                "before": sorted(self._sightings.before),
                 "shared": sorted(self._sightings.shared),
                 "sockets": sorted(self._sightings.sockets),
                 "ended": ended,

@@ -11,6 +11,9 @@ OWNER_VARIABLE = "AFD_E2E_OWNER"
 
 ROLE_VARIABLE = "AFD_E2E_ROLE"
 
+GUARDIAN_VARIABLE = "AFD_E2E_GUARDIAN"
+"""The same in the environment of a guardian, and of nothing else."""
+
 Rows = dict[table.Identity, table.ProcessInfo]
 
 
@@ -36,6 +39,15 @@ def owned(
     if guardian is not None:
         rows.pop(guardian, None)
     return {identity: table.named(row) for identity, row in rows.items()}
+
+
+def guardian_of(pid: int) -> str | None:
+    """The marker of the owner whose guardian this process is; None for any other process."""
+    for variable in table.environment(pid):
+        name, _, value = variable.partition("=")
+        if name == GUARDIAN_VARIABLE:
+            return value
+    return None
 
 
 def settled(find: Callable[[table.Table], Rows]) -> Rows:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from . import holdings, ownership, table
+from . import ownership, segments, sockets, table
+from .segments import Segment
+
+_LOOKS_AT_A_STRANGER = 3
 
 
 class Sightings:
@@ -15,25 +18,26 @@ class Sightings:
     `seen`: at any look.
     `peak_kib`: per role, the most that its processes held together at any look, as anonymous
     and shared pages (files mapped by several processes would be counted several times).
-    `shared`, `sockets`, `ports`: names in /dev/shm, paths of Unix sockets and listening TCP
-    sockets (inode to port) that owned processes had; names in /dev/shm from before the run
-    are left out.
+    `shared`, `sockets`, `ports`: shared memory, paths of Unix sockets and listening TCP sockets
+    (inode to port) that owned processes had. `foreign`: shared memory that appeared meanwhile and
+    was in other hands. Shared memory from `before` is in neither.
     """
 
-    def __init__(self, shared_before: set[str]) -> None:
-        self.shared_before = shared_before
+    def __init__(self) -> None:
+        self.before = segments.segments()
         self.alive: dict[str, list[table.Identity]] = {}
         self.seen: dict[str, set[table.Identity]] = {}
         self.peak_kib: dict[str, int] = {}
-        self.shared: set[str] = set()
+        self.shared: set[Segment] = set()
+        self.foreign: set[Segment] = set()
         self.sockets: set[str] = set()
         self.ports: dict[int, int] = {}
+        self._looked_at: dict[Segment, int] = {}
 
     def look(self, shares: Mapping[str, ownership.Rows]) -> None:
         """`shares` are the living processes of each role."""
-        listening = {port.inode: port.number for port in holdings.ports() if port.listening}
-        named = holdings.named_sockets()
-        unknown = holdings.shared_memory() - self.shared_before - self.shared
+        listening = {port.inode: port.number for port in sockets.ports() if port.listening}
+        named = sockets.named_sockets()
         for role, rows in shares.items():
             self.alive[role] = list(rows)
             self.seen.setdefault(role, set()).update(rows)
@@ -41,17 +45,27 @@ class Sightings:
                 self.peak_kib.get(role, 0), sum(_resident_kib(row.pid) for row in rows.values())
             )
             for row in rows.values():
-                inodes = holdings.socket_inodes(row.pid)
+                inodes = sockets.socket_inodes(row.pid)
                 self.ports.update((inode, listening[inode]) for inode in inodes & listening.keys())
                 self.sockets.update(named[inode] for inode in inodes & named.keys())
-                if unknown:
-                    self.shared |= holdings.shared_memory_of(row.pid) & unknown
+        self._look_at_segments([row.pid for rows in shares.values() for row in rows.values()])
+
+    def _look_at_segments(self, pids: list[int]) -> None:
+        unknown = segments.segments() - self.before - self.shared - self.foreign
+        for pid in pids:
+            self.shared |= segments.held_by(pid, unknown)
+        for segment in unknown - self.shared:
+            self._looked_at[segment] = self._looked_at.get(segment, 0) + 1
+        self.foreign |= segments.in_use(
+            [s for s in unknown - self.shared if self._looked_at[s] <= _LOOKS_AT_A_STRANGER]
+        )
 
     def as_message(self) -> dict[str, Any]:
         return {
             "alive": self.alive,
             "peak_kib": self.peak_kib,
             "shared": sorted(self.shared),
+            "foreign": sorted(self.foreign),
             "sockets": sorted(self.sockets),
             "ports": list(self.ports.items()),
         }
@@ -63,7 +77,8 @@ class Sightings:
             self.seen.setdefault(role, set()).update(self.alive[role])
         for role, kib in message["peak_kib"].items():
             self.peak_kib[role] = max(self.peak_kib.get(role, 0), kib)
-        self.shared.update(message["shared"])
+        self.shared.update(Segment(*segment) for segment in message["shared"])
+        self.foreign.update(Segment(*segment) for segment in message["foreign"])
         self.sockets.update(message["sockets"])
         self.ports.update(message["ports"])
 
