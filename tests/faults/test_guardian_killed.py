@@ -1,0 +1,108 @@
+"""The guardian is the one to die: the harness notices, ends everything, and says so."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from e2e.errors import Outcome
+from e2e.process import reap
+from e2e.process.guardian import ownership, runs, table
+from tests.faults.playing import Played, playing, wait_for_phase
+from tests.faults.setting import until
+from tests.faults.standin.faults import Fault
+
+PHASES = ("launch", "ready", "evaluate", "stop")
+STUBBORN = Fault("daemon", "start", stubborn=True)
+
+
+def guardian(host: Path) -> int:
+    """The guardian of the one run in this host folder."""
+    (marker,) = runs.run_files(str(host))
+    processes = table.snapshot()
+    found = [pid for pid in processes if ownership.guardian_of(pid) == marker]
+    (pid,) = [pid for pid in found if processes[pid].parent not in found]  # not one it is launching
+    return pid
+
+
+def servers(host: Path) -> list[int]:
+    return [
+        pid
+        for pid in table.snapshot()
+        if any(f"AFD_E2E_OWNER={host}/" in variable for variable in table.environment(pid))
+    ]
+
+
+def seconds(phase: str) -> float:
+    return 0.5 if phase == "stop" else 60
+
+
+@pytest.mark.parametrize("faults", [(), (STUBBORN, Fault("hang", "stop"))], ids=["tame", "nasty"])
+@pytest.mark.parametrize("phase", PHASES)
+def test_the_harness_ends_everything_and_says_so(
+    case_folder: Path, host_folder: Path, phase: str, faults: Sequence[Fault]
+) -> None:
+    with playing(case_folder, *faults, seconds=seconds(phase)) as harness:
+        wait_for_phase(harness, phase)
+        os.kill(guardian(host_folder), signal.SIGKILL)
+        assert harness.wait(15) == Outcome.HARNESS_ERROR.exit_code
+        assert servers(host_folder) == []
+    played = Played.read(case_folder)
+    assert any("ended by itself: signal 9" in failure for failure in played.failures)
+    assert len(played.record.proofs) == 4
+    assert runs.run_files(str(host_folder)) == []
+
+
+def test_a_stopped_guardian_does_not_stop_the_harness(case_folder: Path, host_folder: Path) -> None:
+    with playing(case_folder, seconds=1.0) as harness:
+        wait_for_phase(harness, "evaluate")
+        os.kill(guardian(host_folder), signal.SIGSTOP)
+        harness.wait(40)
+        assert servers(host_folder) == []
+    assert Played.read(case_folder).record.outcome is not None
+
+
+@pytest.mark.parametrize("phase", ["ready", "evaluate"])
+def test_both_killed_leaves_what_reap_finds_and_ends(
+    case_folder: Path, host_folder: Path, phase: str
+) -> None:
+    name = f"psm_{secrets.token_hex(6)}"
+    shared = Fault("shared_memory", "start", name=name, held=True)
+    with playing(case_folder, STUBBORN, shared, Fault("hang", "stop")) as harness:
+        wait_for_phase(harness, phase)
+        until(lambda: name in Path(runs.run_files(str(host_folder))[0]).read_text(), "it is seen")
+        os.kill(harness.pid, signal.SIGSTOP)
+        os.kill(guardian(host_folder), signal.SIGKILL)
+        harness.kill()
+        harness.wait()
+    (told,) = reap.tell_lost_runs()
+    assert "its harness and its guardian were both killed" in told
+    assert "afd-e2e reap" in told
+    (leftover,) = [left for left in reap.leftovers() if left.path.is_relative_to(host_folder)]
+    lines = "\n".join(leftover.lines())
+    for word in ("run-of-faults", "ago", str(case_folder), "serve.py", f"/dev/shm/{name}", "port"):
+        assert word in lines
+    assert reap.end(leftover, term_seconds=0.5) == []
+    assert servers(host_folder) == []
+    assert not Path("/dev/shm", name).exists()
+    assert runs.run_files(str(host_folder)) == []
+
+
+def test_reap_never_lists_a_run_that_is_alive(case_folder: Path, host_folder: Path) -> None:
+    with playing(case_folder) as harness:
+        wait_for_phase(harness, "evaluate")
+        assert _listed(host_folder) == []
+        os.kill(harness.pid, signal.SIGSTOP)
+        os.kill(guardian(host_folder), signal.SIGKILL)
+        assert _listed(host_folder) == []
+        os.kill(harness.pid, signal.SIGCONT)
+        harness.wait(15)
+
+
+def _listed(host: Path) -> Sequence[reap.Leftover]:
+    return [left for left in reap.leftovers() if left.path.is_relative_to(host)]
