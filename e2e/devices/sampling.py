@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
+from typing import Literal
 
 from e2e.devices.inventory import described
 from e2e.devices.model import DeviceDriver, Holder, Memory
@@ -45,13 +46,15 @@ class Sampler:
 
     `guests` is everybody who was seen on a device, by UUID and pid. The interval grows so that
     sampling takes at most half a percent of a core (`cpu_percent` is what it took). A device that
-    can no longer be asked ends the series; `problem` says so.
+    can no longer be asked ends the series; `problem` says so. A file that cannot be written does
+    not: the peaks are kept all the same, and `unwritten` says why the file ends.
     """
 
     def __init__(self, driver: DeviceDriver, uuids: Sequence[str], path: Path) -> None:
         self.peaks: dict[str, int] = dict.fromkeys(uuids, 0)
         self.guests: dict[tuple[str, int], Guest] = {}
         self.problem: HarnessError | None = None
+        self.unwritten: str | None = None
         self._driver = driver
         self._path = path
         self._written: dict[str, tuple[float, Reading]] = {}
@@ -61,7 +64,7 @@ class Sampler:
         self._thread = threading.Thread(target=self._loop, name="device-memory", daemon=True)
 
     def __enter__(self) -> Sampler:
-        self._path.write_text(_HEADER, encoding="utf-8")
+        self._write([_HEADER], "w")
         self._thread.start()
         return self
 
@@ -103,10 +106,17 @@ class Sampler:
             if reading != before or now - at >= _HEARTBEAT:
                 self._written[uuid] = now, reading
                 lines.append(_line(now, uuid, reading))
-        if lines:
-            with self._path.open("a", encoding="utf-8") as file:
-                file.writelines(lines)
+        self._write(lines, "a")
         return readings
+
+    def _write(self, lines: Sequence[str], mode: Literal["a", "w"]) -> None:
+        if not lines or self.unwritten:
+            return
+        try:
+            with self._path.open(mode, encoding="utf-8") as file:
+                file.writelines(lines)
+        except OSError as error:
+            self.unwritten = str(error)
 
     def _loop(self) -> None:
         wait = 0.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Mapping
 
 from e2e.claims.packages import PLUGIN_GROUP, Packages
@@ -17,23 +16,25 @@ _SET_UP = "run `make setup` for the CPU lane, or name a vLLM of yours in AFD_GPU
 def checks(plan: CasePlan, variables: Mapping[str, str]) -> Iterator[CheckResult]:
     """Every role's executable; nothing is imported, nothing is started but its interpreter.
 
-    Roles with the same executable and the same search path are asked once.
+    Roles that share an executable are asked once: their environments differ in what they run as,
+    not in where packages are found.
     """
-    ask = functools.cache(_ask)
+    asked: dict[str, Packages | SetupMissing | None] = {}
     for role in plan.roles:
-        path = _environment(role, variables).get("PYTHONPATH", "")
-        packages = ask(role.argv[0], path)
-        yield from _role(plan, role, packages)
+        executable = role.argv[0]
+        if executable not in asked:
+            asked[executable] = _ask(executable, _environment(role, variables))
+        yield from _role(plan, role, asked[executable])
 
 
-def _ask(executable: str, python_path: str) -> Packages | SetupMissing | None:
+def _ask(executable: str, environment: Mapping[str, str]) -> Packages | SetupMissing | None:
     """None for an executable that is no Python script: its interpreter shows once it runs."""
     try:
         found = resolve(executable)
     except SetupMissing as missing:
         return missing
     python = interpreter(found)
-    return Packages.ask(str(python), {"PYTHONPATH": python_path}) if python else None
+    return Packages.ask(str(python), environment) if python else None
 
 
 def _role(

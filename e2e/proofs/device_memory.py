@@ -122,7 +122,7 @@ class _Release:
             ],
             "others": [str(guest) for guest in self._others(ours).values()],
             "sampling_cpu_percent": round(self._sampler.cpu_percent, 3),
-            "curve": CURVE,
+            "curve": self._sampler.unwritten or CURVE,
         }
 
     def _above(self, readings: Mapping[str, Reading]) -> list[str]:

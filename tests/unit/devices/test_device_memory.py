@@ -321,6 +321,15 @@ def test_an_unchanged_level_is_not_written_again(tmp_path):
     assert len(path.read_text(encoding="utf-8").splitlines()) == 2
 
 
+def test_a_curve_that_cannot_be_written_ends_nothing(tmp_path):
+    driver = StubDriver()
+    driver[0].holders = {SERVER: 500}
+    with Sampler(driver, list(driver.devices), tmp_path / "gone" / "curve.csv") as sampler:
+        sampler.sample()
+    assert "No such file" in str(sampler.unwritten)
+    assert sampler.peaks[gpu(0).uuid] == 500
+
+
 def test_no_thread_is_left(driver, evidence):
     run(serve_and_stop, driver, evidence)
     assert "device-memory" not in {thread.name for thread in threading.enumerate()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def plan(argv0: str, afd: AfdPlan | None = None) -> CasePlan:
 
 
 def results(plan: CasePlan, **variables: str) -> dict[str, tuple[bool, str]]:
-    return {r.name: (r.held, r.seen) for r in server.checks(plan, variables)}
+    return {r.name: (r.held, r.seen) for r in server.checks(plan, {**os.environ, **variables})}
 
 
 def test_an_executable_whose_interpreter_has_vllm(tmp_path):
