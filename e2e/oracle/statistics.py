@@ -69,10 +69,10 @@ def mcnemar(pairs: Iterable[tuple[bool, bool]]) -> Paired:
 
 
 def what_n_shows(correct: int, n: int) -> str:
-    """`7 of 7: at least 65% with 95% confidence` (the lower end of the Wilson interval)."""
-    return (
-        f"{correct} of {n}: at least {wilson(correct, n)[0]:.0%} with {CONFIDENCE:.0%} confidence"
-    )
+    """`7 of 7: at least 65% with 95% confidence` (the lower end of the Wilson interval). From a
+    hundred answers on with one decimal, so that no rounding shows certainty."""
+    least, digits = wilson(correct, n)[0], 1 if n >= 100 else 0
+    return f"{correct} of {n}: at least {least:.{digits}%} with {CONFIDENCE:.0%} confidence"
 
 
 def warning(required: int, n: int) -> str | None:

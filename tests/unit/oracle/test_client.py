@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
 import time
 from typing import Any
@@ -14,6 +15,7 @@ from e2e.errors import ServerFailed
 from e2e.oracle import client, exchange
 from e2e.oracle.reply import Answer
 from e2e.oracle.request import Endpoint
+from e2e.process.signals import SignalReceived, interruptible
 from tests.stubs.openai_server import MODEL, Act, Part, Stub, completion, http, stub_server
 from tests.unit.oracle.asking import ERROR, GOOD, QUESTIONS, ask, golds, nobody_died, only
 
@@ -175,6 +177,17 @@ class TestDeathOfTheServer:
             pytest.raises(ServerFailed, match="signal 9"),
         ):
             ask(stub.base_url, QUESTIONS[:1], alive=alive)
+
+
+def test_a_signal_ends_everything_at_once() -> None:
+    begin = time.monotonic()
+    with (
+        stub_server(lambda request: [Act.HANG]) as stub,
+        interruptible(),
+        pytest.raises(SignalReceived),
+    ):
+        ask(stub.base_url, concurrency=64, alive=lambda: signal.raise_signal(signal.SIGTERM))
+    assert time.monotonic() - begin < 2
 
 
 class TestProbe:

@@ -17,6 +17,10 @@ def test_seven_of_seven() -> None:
     assert statistics.what_n_shows(7, 7) == "7 of 7: at least 65% with 95% confidence"
 
 
+def test_no_rounding_shows_certainty() -> None:
+    assert statistics.what_n_shows(1319, 1319) == "1319 of 1319: at least 99.7% with 95% confidence"
+
+
 @pytest.mark.parametrize(
     ("correct", "n", "low", "high"),
     [
