@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from vllm.config import VllmConfig
 
 LOAD_FORMAT = "afd_reference"
-# Without a shutdown timeout vLLM may kill its workers at SIGTERM before they have said farewell.
-FAREWELL_SECONDS = 10
+# Without a shutdown timeout vLLM kills its workers at SIGTERM, often before they say farewell.
+FAREWELL_SECONDS = 3
 _WORKERS = {
     "attention": "e2e.reference_afd.workers.AttentionWorker",
     "ffn": "e2e.reference_afd.workers.FfnWorker",
@@ -28,6 +28,7 @@ class Server:
 
     device: str
     architecture: str
+    dtype: str
     dp: int
     tp: int
     pp: int
@@ -47,6 +48,10 @@ def refusals(settings: AfdSettings, server: Server) -> list[str]:
         (
             family is None,
             f"{server.architecture} cannot be split; known are {', '.join(FAMILIES)}",
+        ),
+        (
+            server.dtype not in ("torch.float32", "torch.bfloat16"),
+            f"{server.dtype} is not supported: some families scale float16 across both roles",
         ),
         (server.tp != 1, f"tensor parallel size is {server.tp}, not 1"),
         (server.pp != 1, f"pipeline parallel size is {server.pp}, not 1"),
@@ -120,6 +125,7 @@ def _server(vllm_config: VllmConfig, device: str) -> Server:
     return Server(
         device=device,
         architecture=model.architecture,
+        dtype=str(model.dtype),
         dp=parallel.data_parallel_size,
         tp=parallel.tensor_parallel_size,
         pp=parallel.pipeline_parallel_size,

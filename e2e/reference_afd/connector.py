@@ -10,17 +10,13 @@ died.
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable
 
 import torch
 
-from e2e.reference_afd.settings import CONNECTOR
+from e2e.reference_afd.settings import CONNECTOR, log
 from e2e.reference_afd.world import Member, Peer, PeerLost, Tag
-
-# Below vLLM's own logger, the one it sets handlers up for.
-log = logging.getLogger("vllm.afd_reference")
 
 Compute = Callable[[int, torch.Tensor], torch.Tensor]
 OnFailure = Callable[[], None]

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Family:
-    """`module` is where vLLM defines the decoder. Attention replaces its `ffn_blocks` by an
-    exchange; FFN leaves its `attention_parts` out. `splits_experts`: every block is made of routed
-    experts alone, so that several FFN ranks' shares add up to the whole."""
+    """`module` is where vLLM defines the decoder. Attention has an exchange in place of each of its
+    `ffn_blocks`; FFN leaves its `attention_parts` out."""
 
     module: str
     ffn_blocks: tuple[str, ...]
@@ -22,6 +21,17 @@ FAMILIES = {
         ffn_blocks=("Qwen3MoeSparseMoeBlock", "Qwen3MoeMLP"),
         attention_parts=(
             "Qwen3MoeAttention",
+            "RMSNorm",
+            "VocabParallelEmbedding",
+            "ParallelLMHead",
+        ),
+    ),
+    "DeepseekV2ForCausalLM": Family(
+        module="vllm.model_executor.models.deepseek_v2",
+        ffn_blocks=("DeepseekV2MoE", "DeepseekV2MLP"),
+        attention_parts=(
+            "DeepseekV2Attention",
+            "DeepseekV2MLAAttention",
             "RMSNorm",
             "VocabParallelEmbedding",
             "ParallelLMHead",

@@ -1,29 +1,17 @@
-"""vLLM's own model with the other role's parts left out, and the loader that reads the rest."""
+"""vLLM's own model of a family, built without the other role's parts."""
 
 from __future__ import annotations
 
 import importlib
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, cast
 
 import torch
-from safetensors import safe_open
 from torch import nn
-from vllm.config import ModelConfig, VllmConfig
-from vllm.model_executor.layers.fused_moe.runner.moe_runner import MoERunner
-from vllm.model_executor.model_loader import register_model_loader
-from vllm.model_executor.model_loader.base_loader import BaseModelLoader
 from vllm.model_executor.models.utils import extract_layer_index
 
-from e2e.reference_afd.configure import LOAD_FORMAT, role_rank, settings_of
-from e2e.reference_afd.families import FAMILIES, Family
-from e2e.reference_afd.settings import AfdRefused, Role
-from e2e.reference_afd.share import Share, Tally, local_experts
-
-log = logging.getLogger("vllm.afd_reference")
+from e2e.reference_afd.families import Family
+from e2e.reference_afd.settings import Role
 
 Exchange = Callable[[int, torch.Tensor], torch.Tensor]
 
@@ -70,59 +58,3 @@ def only(role: Role, family: Family) -> Iterator[None]:
     finally:
         for name, part in own.items():
             setattr(module, name, part)
-
-
-@register_model_loader(LOAD_FORMAT)
-class ShareLoader(BaseModelLoader):
-    """Builds a role's part of the model, reads that rank's share of the checkpoint and nothing
-    else, and logs both."""
-
-    def download_model(self, model_config: ModelConfig) -> None:
-        """Nothing to do: the checkpoint is a local folder."""
-
-    def create_model(
-        self, vllm_config: VllmConfig, model_config: ModelConfig, prefix: str = ""
-    ) -> nn.Module:
-        settings = settings_of(vllm_config)
-        assert settings is not None
-        rank = role_rank(vllm_config)
-        self._who = f"{settings.role} rank {rank}"
-        self._share = Share(
-            settings.role, local_experts(model_config.get_num_experts(), settings.role_ranks, rank)
-        )
-        with only(settings.role, FAMILIES[model_config.architecture]):
-            model = super().create_model(vllm_config, model_config, prefix)
-        for module in model.modules():
-            if isinstance(module, MoERunner):
-                # Every FFN rank gets every token: there is nothing to gather from the others.
-                module.moe_config.moe_parallel_config.dp_size = 1
-        return model
-
-    def load_weights(self, model: nn.Module, model_config: ModelConfig) -> None:
-        """Raises AfdRefused for a checkpoint that is not local safetensors or lacks weights."""
-        files = sorted(Path(model_config.model).glob("*.safetensors"))
-        if not files:
-            raise AfdRefused([f"{model_config.model} is not a folder with *.safetensors"])
-        read = Tally()
-        loaded = cast(Any, model).load_weights(self._tensors(files, read))
-        parameters = dict(model.named_parameters())
-        if missing := sorted(parameters.keys() - loaded):
-            raise AfdRefused([f"the checkpoint lacks {', '.join(missing)}"])
-        held = Tally()
-        for name, parameter in parameters.items():
-            held.add(name, parameter.nbytes)
-        log.info(
-            "AFD %s read from the checkpoint: %s of %d bytes on disk.",
-            self._who,
-            read,
-            sum(file.stat().st_size for file in files),
-        )
-        log.info("AFD %s holds parameters: %s.", self._who, held)
-
-    def _tensors(self, files: list[Path], read: Tally) -> Iterator[tuple[str, torch.Tensor]]:
-        for file in files:
-            with safe_open(file, "pt") as tensors:
-                for name in filter(self._share.holds, tensors.keys()):
-                    tensor = tensors.get_tensor(name)
-                    read.add(name, tensor.nbytes)
-                    yield name, tensor

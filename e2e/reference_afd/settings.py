@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError
+
+# Below vLLM's own logger, the one that it gives handlers.
+log = logging.getLogger("vllm.afd_reference")
 
 CONNECTOR = "GlooAFDConnector"
 Role = Literal["attention", "ffn"]

@@ -27,26 +27,32 @@ def kind(name: str) -> Kind:
     return "attention" if ".self_attn." in name else "other"
 
 
-def local_experts(experts: int, ranks: int, rank: int) -> range:
-    """vLLM's linear placement: contiguous, the first ranks take what does not divide."""
-    each, more = divmod(experts, ranks)
-    start = rank * each + min(rank, more)
-    return range(start, start + each + (rank < more))
-
-
 @dataclass(frozen=True)
 class Share:
-    """What one rank of a role loads: FFN the MLP and expert blocks, of the experts its own;
-    Attention everything else."""
+    """What one of a role's ranks loads: FFN the MLP and expert blocks, of a layer's experts its
+    own; Attention everything else."""
 
     role: Role
-    experts: range
+    rank: int
+    ranks: int
+    experts: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.role} rank {self.rank}"
+
+    @property
+    def own_experts(self) -> range:
+        """By vLLM's linear placement: contiguous, the first ranks take what does not divide."""
+        each, more = divmod(self.experts, self.ranks)
+        start = self.rank * each + min(self.rank, more)
+        return range(start, start + each + (self.rank < more))
 
     def holds(self, name: str) -> bool:
         if ".mlp." not in name:
             return self.role == "attention"
         expert = _EXPERT.search(name)
-        return self.role == "ffn" and (expert is None or int(expert[1]) in self.experts)
+        return self.role == "ffn" and (expert is None or int(expert[1]) in self.own_experts)
 
 
 @dataclass

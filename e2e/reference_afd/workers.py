@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 
 import torch
 from vllm.forward_context import set_forward_context
+from vllm.model_executor.model_loader import register_model_loader
 from vllm.v1.worker.cpu_worker import CPUWorker
 from vllm.v1.worker.worker_base import CompilationTimes
 
-from e2e.reference_afd.configure import role_rank, settings_of
+from e2e.reference_afd.configure import LOAD_FORMAT, role_rank, settings_of
 from e2e.reference_afd.connector import GlooAFDConnector
+from e2e.reference_afd.expert_parallel import honour_expert_map
+from e2e.reference_afd.loader import ShareLoader
 from e2e.reference_afd.model import RemoteFfn
+from e2e.reference_afd.settings import log
 from e2e.reference_afd.world import join
-
-log = logging.getLogger("vllm.afd_reference")
 
 FFN_READY = "AFD FFN EngineCore started; workers run connector loop."
 
@@ -25,6 +26,10 @@ class _AfdWorker(CPUWorker):
     """What the roles share: the connector's life."""
 
     _connector: GlooAFDConnector | None = None
+
+    def load_model(self, *, load_dummy_weights: bool = False) -> None:
+        register_model_loader(LOAD_FORMAT)(ShareLoader)
+        super().load_model(load_dummy_weights=load_dummy_weights)
 
     def _connect(self) -> GlooAFDConnector:
         settings = settings_of(self.vllm_config)
@@ -58,6 +63,11 @@ class AttentionWorker(_AfdWorker):
 class FfnWorker(_AfdWorker):
     """Serves no requests: vLLM's engine idles above it, and its API offers no task."""
 
+    def load_model(self, *, load_dummy_weights: bool = False) -> None:
+        if self.parallel_config.data_parallel_size > 1:
+            honour_expert_map()
+        super().load_model(load_dummy_weights=load_dummy_weights)
+
     def get_supported_tasks(self) -> tuple:
         return ()
 
@@ -82,6 +92,6 @@ class FfnWorker(_AfdWorker):
 
 
 def _end_worker() -> None:
-    """Without vLLM's own clean-up, which takes seconds. vLLM takes it for the death of its engine
+    """Without vLLM's own clean-up, which takes seconds. vLLM takes it for a failure of its engine
     and ends the server; its resource tracker removes this worker's shared memory."""
     os._exit(1)

@@ -54,7 +54,9 @@ def settings(role: str, port: int, attention: int = 1, ffn: int = 1, **extra: fl
     )
 
 
-def connect(role: str, rank: int, port: int, failed: Callable[[], None], **ranks: int):
+def connect(
+    role: str, rank: int, port: int, failed: Callable[[], None], **ranks: int
+) -> GlooAFDConnector:
     return GlooAFDConnector(join(settings(role, port, **ranks), rank, "the same"), failed)
 
 
@@ -69,8 +71,10 @@ def deployment(
     with ThreadPoolExecutor(len(places)) as pool:
         ends = list(
             pool.map(
-                lambda place: connect(*place, port, failed.set, attention=attention, ffn=ffn),
-                places,
+                lambda role, rank: connect(
+                    role, rank, port, failed.set, attention=attention, ffn=ffn
+                ),
+                *zip(*places, strict=True),
             )
         )
     yield ends[:attention], ends[attention:]

@@ -13,6 +13,7 @@ FFN_OF_TWO = read(
 SERVER = Server(
     device="cpu",
     architecture="Qwen3MoeForCausalLM",
+    dtype="torch.bfloat16",
     dp=1,
     tp=1,
     pp=1,
@@ -33,6 +34,7 @@ def test_serves_what_it_can() -> None:
     [
         (ATTENTION, {"device": "cuda"}, "device"),
         (ATTENTION, {"architecture": "LlamaForCausalLM"}, "LlamaForCausalLM"),
+        (ATTENTION, {"dtype": "torch.float16"}, "torch.float16"),
         (ATTENTION, {"tp": 2}, "tensor parallel"),
         (ATTENTION, {"pp": 2}, "pipeline parallel"),
         (ATTENTION, {"dp": 2}, "num_attention_ranks is 1, but the data parallel size is 2"),

@@ -1,6 +1,6 @@
 import pytest
 
-from e2e.reference_afd.share import Share, Tally, kind, local_experts
+from e2e.reference_afd.share import Share, Tally, kind
 
 NAMES = {
     "model.embed_tokens.weight": "other",
@@ -22,16 +22,16 @@ def test_kind(name: str, expected: str) -> None:
 
 
 def test_every_weight_has_exactly_one_role() -> None:
-    attention, ffn = Share("attention", range(8)), Share("ffn", range(8))
+    attention, ffn = Share("attention", 0, 1, 8), Share("ffn", 0, 1, 8)
     assert all(attention.holds(name) != ffn.holds(name) for name in NAMES)
     assert {kind(name) for name in NAMES if attention.holds(name)} == {"attention", "other"}
 
 
 def test_every_expert_has_exactly_one_ffn_rank() -> None:
     for experts, ranks in ((8, 1), (8, 2), (8, 3), (5, 4)):
-        shares = [local_experts(experts, ranks, rank) for rank in range(ranks)]
+        shares = [Share("ffn", rank, ranks, experts).own_experts for rank in range(ranks)]
         assert [expert for share in shares for expert in share] == list(range(experts))
-    second = Share("ffn", local_experts(8, 2, 1))
+    second = Share("ffn", 1, 2, 8)
     assert second.holds("model.layers.0.mlp.experts.4.up_proj.weight")
     assert not second.holds("model.layers.0.mlp.experts.3.up_proj.weight")
     assert second.holds("model.layers.0.mlp.gate.weight")
