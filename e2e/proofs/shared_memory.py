@@ -29,34 +29,26 @@ def shared_memory_returns(plan: CasePlan, owner: Owner, evidence: CaseEvidence) 
     more than noted. What living processes hold, or others have held, is other people's. What
     roles leave in the run's private folder is no fault: that is what it is for.
     """
-    before = segments.segments()
     try:
         yield
     finally:
         with current().deferred():
-            _settle_segments(before, plan.limits.release, owner, evidence)
+            _settle_segments(plan.limits.release, owner, evidence)
             _settle_sockets(owner, evidence)
 
 
-def _settle_segments(
-    before: set[Segment], patience: float, owner: Owner, evidence: CaseEvidence
-) -> None:
-    ours = owner.sightings.shared
+def _settle_segments(patience: float, owner: Owner, evidence: CaseEvidence) -> None:
+    seen = owner.sightings
     others_run = _other_runs(owner)
 
-    def left() -> list[Segment]:
-        new = segments.segments() - before - owner.sightings.foreign
-        return sorted(new - segments.in_use(new))
+    def left() -> list[str]:
+        ours = seen.shared & segments.segments()
+        found = [_described(segment, "left by a role") for segment in ours - segments.in_use(ours)]
+        if not others_run:
+            found += [_described(one, "new, in nobody's hands") for one in seen.unclaimed()]
+        return sorted(found)
 
-    def blamed() -> list[str]:
-        return [
-            _described(segment, segment in ours)
-            for segment in left()
-            if segment in ours or not others_run
-        ]
-
-    found, seconds = until_nothing(blamed, patience)
-    unclaimed = [segment.path for segment in left() if segment not in ours]
+    found, seconds = until_nothing(left, patience)
     record(
         evidence,
         NAME,
@@ -64,7 +56,10 @@ def _settle_segments(
         seconds,
         mend="what the roles were seen to hold has been removed; remove the rest yourself, if it "
         "is not somebody else's",
-        detail={"removed": segments.remove(ours), "unclaimed": unclaimed},
+        detail={
+            "removed": segments.remove(seen.shared),
+            "unclaimed": sorted(segment.path for segment in seen.unclaimed()),
+        },
     )
 
 
@@ -73,8 +68,7 @@ def _other_runs(owner: Owner) -> bool:
     return bool(guardians - {None, owner.marker})
 
 
-def _described(segment: Segment, ours: bool) -> str:
-    whose = "left by a role" if ours else "new, in nobody's hands"
+def _described(segment: Segment, whose: str) -> str:
     try:
         return f"{segment.path}, {Path(segment.path).stat().st_size} bytes, {whose}"
     except FileNotFoundError:

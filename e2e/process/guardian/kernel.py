@@ -1,4 +1,4 @@
-"""The two prctl(2) options that ownership rests on."""
+"""What ownership asks of the kernel and Python has no call for: prctl(2) and inotify(7)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import os
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_GET_CHILD_SUBREAPER = 37
+
+_IN_CREATE = 0x100
+_IN_MOVED_TO = 0x80
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -26,6 +29,18 @@ def adopt_orphans(wanted: bool) -> None:
 def die_with_parent(signal_number: int) -> None:
     """Have the kernel send this process a signal when its parent dies; survives exec."""
     _prctl(_PR_SET_PDEATHSIG, ctypes.c_ulong(signal_number))
+
+
+def watch(folder: str) -> int | None:
+    """A descriptor that becomes readable when something new is in `folder`; None where the
+    kernel gives none (limits on inotify, no such folder)."""
+    descriptor = _libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+    if descriptor < 0:
+        return None
+    if _libc.inotify_add_watch(descriptor, os.fsencode(folder), _IN_CREATE | _IN_MOVED_TO) < 0:
+        os.close(descriptor)
+        return None
+    return descriptor
 
 
 def _prctl(option: int, argument: object) -> None:

@@ -23,6 +23,8 @@ from .launch import LaunchError, launch
 from .sightings import Sightings
 
 LOOK_SECONDS = 2.0
+EAGER_LOOK_SECONDS = 0.1
+EAGER_SECONDS = 1.0
 REPORT = "guardian.json"
 _TEMPORARY = "/tmp"
 
@@ -38,6 +40,8 @@ class Guardian:
         self._leaders: dict[str, table.Identity] = {}
         self._outbox: list[Message] = []
         self._looked = 0.0
+        self._eager_until = 0.0
+        self._created = kernel.watch(segments.FOLDER)
         self._private = os.path.join(_TEMPORARY, f"afd-e2e-{os.urandom(6).hex()}")
         os.mkdir(self._private, 0o700)
         self._run = runs.RunFile(settings["marker"])
@@ -47,17 +51,20 @@ class Guardian:
         )
 
     def serve(self, harness: int, wake: int) -> None:
-        """Until the harness says so, or is gone."""
+        """Until the harness says so, or is gone. `harness` is its pidfd; `wake` becomes readable
+        when a child ends."""
         poller = select.poll()
-        for descriptor in (self._channel.fileno(), harness, wake):
+        news = [wake] if self._created is None else [wake, self._created]
+        for descriptor in (self._channel.fileno(), harness, *news):
             poller.register(descriptor, select.POLLIN)
         while not self._channel.closed:
             self._reap()
             self._flush()
-            wait = max(0.0, self._looked + LOOK_SECONDS - time.monotonic())
-            ready = {descriptor for descriptor, _ in poller.poll(wait * 1000)}
-            if wake in ready:
-                os.read(wake, 4096)
+            ready = {descriptor for descriptor, _ in poller.poll(self._pause() * 1000)}
+            for descriptor in ready.intersection(news):
+                os.read(descriptor, 1 << 16)
+            if self._created in ready:
+                self._eager_until = time.monotonic() + EAGER_SECONDS
             if self._channel.fileno() in ready:
                 for message in self._channel.receive():
                     if message["do"] == "end":
@@ -66,9 +73,16 @@ class Guardian:
                     self._obey(message)
             elif harness in ready:
                 break
-            if time.monotonic() >= self._looked + LOOK_SECONDS:
+            if self._pause() <= 0:
                 self._look()
         self._harness_lost()
+
+    def _pause(self) -> float:
+        """Seconds until the next look: soon after a launch, and after something appeared in
+        /dev/shm, whose owner may not live long; else seldom."""
+        now = time.monotonic()
+        often = now < self._eager_until
+        return max(0.0, self._looked + (EAGER_LOOK_SECONDS if often else LOOK_SECONDS) - now)
 
     def _obey(self, message: Message) -> None:
         if message["do"] == "look":
@@ -88,6 +102,7 @@ class Guardian:
         leader = table.identity_of_child(pid)
         self._leaders[role] = leader
         self._outbox.append({"event": "spawned", **leader._asdict()})
+        self._eager_until = time.monotonic() + EAGER_SECONDS
         self._note(None)
 
     def _reap(self) -> None:
@@ -172,6 +187,7 @@ class Guardian:
             "removed": segments.remove(self._sightings.shared)
             + sweep.remove_sockets(self._sightings.sockets)
             + sweep.remove_folder(self._private),
+            "unclaimed": sorted(segment.path for segment in self._sightings.unclaimed()),
         }
 
     def _note(self, ended: dict[str, Any] | None) -> None:

@@ -50,6 +50,11 @@ class Sightings:
                 self.sockets.update(named[inode] for inode in inodes & named.keys())
         self._look_at_segments([row.pid for rows in shares.values() for row in rows.values()])
 
+    def unclaimed(self) -> set[Segment]:
+        """Shared memory that is new and in nobody's hands, now or at any look."""
+        new = segments.segments() - self.before - self.shared - self.foreign
+        return new - segments.in_use(new)
+
     def _look_at_segments(self, pids: list[int]) -> None:
         unknown = segments.segments() - self.before - self.shared - self.foreign
         for pid in pids:

@@ -135,6 +135,7 @@ def test_segments_from_before_or_in_other_hands_are_no_residue(
 ) -> None:
     other = segment.with_name(f"{segment.name}-2")
     other.write_bytes(b"before")
+    owner.sightings = Sightings()
     with subprocess.Popen(
         [sys.executable, "-c", WRITE_AND_HOLD, str(segment)], stdout=subprocess.PIPE
     ) as stranger:
