@@ -18,16 +18,21 @@ def to_set(
     profile: Profile, case: Case, devices: tuple[str, ...], variables: Mapping[str, str]
 ) -> dict[str, str]:
     """What a role gets beside or instead of what it inherits: the profile's and the case's own,
-    its devices, its plugins (native: none), and loopback kept from the proxies that are set."""
-    plugins = "" if case.native is not None or profile.afd is None else profile.afd.plugin
+    its devices, its plugins, and loopback kept from the proxies that are set."""
     return {
         **profile.environment.set,
         **case.environment.set,
         **(_SHOWS_UBATCHES if case.execution.dbo is not None else {}),
         **_no_proxy(variables),
-        "VLLM_PLUGINS": plugins,
+        "VLLM_PLUGINS": _plugins(profile, case),
         **({VISIBLE: ",".join(devices)} if profile.hardware.backend == "gpu" else {}),
     }
+
+
+def _plugins(profile: Profile, case: Case) -> str:
+    """Those that the case names, after a split's AFD plugin. Empty has vLLM load none."""
+    afd = profile.afd if case.native is None else None
+    return ",".join([*([afd.plugin] if afd else []), *case.plugins])
 
 
 def scrubbed(profile: Profile, case: Case) -> tuple[str, ...]:

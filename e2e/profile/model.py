@@ -231,6 +231,9 @@ class Case(Strict):
     environment: Environment = Field(
         default=Environment(), description="Added to the profile's environment."
     )
+    plugins: list[NotEmpty] = Field(
+        default=[], description="Entry points in vllm.general_plugins, beside the AFD plugin's."
+    )
     evaluation: EvaluationChange = Field(
         default=EvaluationChange(), description="Replaces keys of the profile's evaluation."
     )

@@ -98,6 +98,14 @@ def test_what_is_set_is_not_unset(plan_mine) -> None:
     assert not set(role.env_set) & set(role.env_unset)
 
 
+def test_plugins_of_a_case_are_loaded_and_no_others(plan_mine) -> None:
+    text = "cases: {baseline-eager: {plugins: [one, two]}}\n"
+    (role,) = plan_mine(text, "baseline-eager").roles
+    assert role.env_set["VLLM_PLUGINS"] == "one,two"
+    (role,) = plan_mine("", "baseline-eager").roles
+    assert role.env_set["VLLM_PLUGINS"] == ""
+
+
 def test_evaluation_of_a_case_changes_the_profiles(plan_mine) -> None:
     text = "cases: {baseline-eager: {evaluation: {samples: 5, required: 4, max_tokens: 64}}}\n"
     own = plan_mine(text, "baseline-eager").evaluation
