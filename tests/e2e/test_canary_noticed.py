@@ -9,7 +9,7 @@ import pytest
 from e2e.errors import Outcome
 from e2e.run import execute
 
-from .cpu_case import CASE, assert_nothing_left, canary, evidence_in, opted_in
+from tests.stubs.cpu_case import CASE, assert_nothing_left, canary, evidence_in, opted_in
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from e2e.errors import Outcome
 from e2e.evidence.case import CaseEvidence
 from e2e.run import execute
 
-from .cpu_case import CASE, At, assert_nothing_left, evidence_in, opted_in
+from tests.stubs.cpu_case import CASE, At, assert_nothing_left, evidence_in, opted_in
 
 
 def kill_leader(evidence: CaseEvidence) -> None:
