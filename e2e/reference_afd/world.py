@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import IntEnum
@@ -132,13 +133,7 @@ def join(settings: AfdSettings, role_rank: int, terms: str) -> Member:
     rank = world.rank(settings.role, role_rank)
     terms = f"{terms}, {world.attention_ranks} attention and {world.ffn_ranks} ffn ranks"
     try:
-        store = TCPStore(
-            settings.host,
-            settings.port,
-            is_master=rank == 0,
-            timeout=timedelta(seconds=settings.connector_extra_config.rendezvous_seconds),
-            wait_for_workers=False,
-        )
+        store = _store(settings, serve=rank == 0)
         store.set(f"terms/{rank}", terms)
         for other in range(world.size):
             theirs = store.get(f"terms/{other}").decode()
@@ -149,13 +144,25 @@ def join(settings: AfdSettings, role_rank: int, terms: str) -> Member:
         group = _gloo(store, rank, world.size, settings.host)
     except TermsDiffer:
         raise
-    except RuntimeError as error:
+    except (OSError, RuntimeError) as error:
         raise PeerLost(
             f"{world.name(rank)} did not meet all {world.size} ranks at "
             f"{settings.host}:{settings.port}: {_brief(error)}"
         ) from error
     peers = tuple(Peer(world.name(peer), peer, group) for peer in world.peers(rank))
     return Member(world, rank, peers, store)
+
+
+def _store(settings: AfdSettings, serve: bool) -> TCPStore:
+    """Served on the one address that the settings name, where torch itself would take them all."""
+    address = (settings.host, settings.port)
+    return TCPStore(
+        *address,
+        is_master=serve,
+        timeout=timedelta(seconds=settings.connector_extra_config.rendezvous_seconds),
+        wait_for_workers=False,
+        master_listen_fd=socket.create_server(address).detach() if serve else None,
+    )
 
 
 def _gloo(store: TCPStore, rank: int, size: int, host: str) -> Any:

@@ -208,6 +208,12 @@ def test_roles_that_do_not_belong_together_refuse_each_other(port: int) -> None:
     assert "ffn rank 0 serves 8 layers" in said[1]
 
 
+def test_a_port_that_is_taken_is_named(port: int) -> None:
+    taken = f"ffn rank 0 did not meet all 2 ranks at .*{port}: .*Address already in use"
+    with socket.create_server(("127.0.0.1", port)), pytest.raises(PeerLost, match=taken):
+        join(settings("ffn", port), 0, "the same")
+
+
 def test_a_world_that_stays_incomplete_is_given_up(port: int) -> None:
     with pytest.raises(PeerLost, match=f"attention rank 0 did not meet all 2 ranks at .*{port}"):
         join(settings("attention", port, rendezvous_seconds=1.0), 0, "the same")
