@@ -46,8 +46,8 @@ class Sampler:
 
     `guests` is everybody who was seen on a device, by UUID and pid. The interval grows so that
     sampling takes at most half a percent of a core (`cpu_percent` is what it took). A device that
-    can no longer be asked ends the series; `problem` says so. A file that cannot be written does
-    not: the peaks are kept all the same, and `unwritten` says why the file ends.
+    can no longer be asked ends the series (`problem`); a file that cannot be written ends the file
+    alone (`unwritten`).
     """
 
     def __init__(self, driver: DeviceDriver, uuids: Sequence[str], path: Path) -> None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from e2e import gate
+from e2e import gate, session
 from e2e.devices.model import DeviceDriver, Inventory
 from e2e.devices.nvml import NvmlDriver
 from e2e.doctor import accelerators, machine, model, questions, server
@@ -26,7 +26,8 @@ def check(
     """Opt-in and everything else that the case needs; takes about a second, imports neither torch
     nor vLLM, downloads nothing and changes nothing."""
     there = _inventory(plan, open_driver)
-    return [_opted_in(profile, variables), *_checks(plan, variables, Path("runs"), there)]
+    evidence = session.evidence_root(None, variables)
+    return [_opted_in(profile, variables), *_checks(plan, variables, evidence, there)]
 
 
 def require(
@@ -42,7 +43,7 @@ def require(
     if isinstance(there, Inventory):
         evidence.record.hardware.update(there.facts())
         evidence.save()
-    results = _checks(plan, os.environ, evidence.folder, there)
+    results = _checks(plan, os.environ, evidence.folder.absolute(), there)
     missing = [result for result in results if not result.held]
     if missing:
         raise SetupMissing(
@@ -64,7 +65,7 @@ def _checks(
         *accelerators.checks(plan, variables, there),
         *model.checks(plan),
         questions.check(plan, variables),
-        *machine.checks(plan, variables, folder.absolute()),
+        *machine.checks(plan, variables, folder),
     ]
 
 

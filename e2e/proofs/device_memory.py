@@ -95,19 +95,14 @@ class _Release:
 
     def left(self) -> list[str]:
         """A line for each device that is not back: how many MiB, and whose."""
-        problem = self._sampler.problem
-        if problem is None:
-            try:
-                readings = self._sampler.sample()
-            except HarnessError as error:
-                problem = error
-            else:
-                return self._above(readings)
-        return [problem.what]
+        try:
+            return self._above(self._sampler.sample())
+        except HarnessError as problem:
+            return [problem.what]
 
     def detail(self) -> dict[str, object]:
         """For the evidence: each device's levels, who else was there, what sampling cost."""
-        ours = self._ours()
+        ended = self._sampler.problem
         return {
             "devices": [
                 {
@@ -120,13 +115,13 @@ class _Release:
                 }
                 for device in self._devices
             ],
-            "others": [str(guest) for guest in self._others(ours).values()],
+            "others": [str(guest) for guest in self._others().values()],
             "sampling_cpu_percent": round(self._sampler.cpu_percent, 3),
-            "curve": self._sampler.unwritten or CURVE,
+            "curve": self._sampler.unwritten or (ended.what if ended else CURVE),
         }
 
     def _above(self, readings: Mapping[str, Reading]) -> list[str]:
-        others = self._others(self._ours())
+        others = self._others()
         lines: list[str] = []
         for device in self._devices:
             reading = readings[device.uuid]
@@ -141,9 +136,8 @@ class _Release:
             lines.append(f"device {device.label}: {max(excess, 0)} MiB, {owners}{beside}")
         return lines
 
-    def _ours(self) -> set[int]:
-        seen = {pid for share in self._owner.sightings.seen.values() for pid, _ in share}
-        return seen | {process.pid for process in self._owner.living()}
-
-    def _others(self, ours: set[int]) -> dict[tuple[str, int], Guest]:
+    def _others(self) -> dict[tuple[str, int], Guest]:
+        """Whoever was on a device and never belonged to the run."""
+        ours = {pid for share in self._owner.sightings.seen.values() for pid, _ in share}
+        ours |= {process.pid for process in self._owner.living()}
         return {key: guest for key, guest in self._sampler.guests.items() if key[1] not in ours}
