@@ -17,8 +17,9 @@ from e2e.systems.deployment import Deployment, launch
 
 
 def run_case(plan: CasePlan, evidence: CaseEvidence) -> None:
+    questions = oracle.questions(plan)
     with proven_deployment(plan, evidence) as deployment:
-        oracle.evaluate(plan, deployment, evidence)
+        oracle.evaluate(plan, questions, deployment, evidence)
 
 
 @contextmanager

@@ -38,9 +38,9 @@ class Dataset:
 
 
 def chosen(name: str, variables: Mapping[str, str]) -> str:
-    """What `load` is to be given for a profile's data set: `gsm8k` is the folder or hub id in
-    AFD_E2E_GSM8K, or the hub's GSM8K."""
-    return (variables.get(VARIABLE) or HUB_ID) if name == "gsm8k" else name
+    """What `load` is to be given for a profile's data set: the folder or hub id in AFD_E2E_GSM8K,
+    else the project's own set for `bundled`, and the hub's for `gsm8k`."""
+    return variables.get(VARIABLE) or (HUB_ID if name == "gsm8k" else name)
 
 
 def load(name: str, variables: Mapping[str, str] = os.environ) -> Dataset:
@@ -51,7 +51,7 @@ def load(name: str, variables: Mapping[str, str] = os.environ) -> Dataset:
     """
     if name == "bundled":
         return _from_folder(BUNDLED, name)
-    source = chosen(name, variables)
+    source = chosen(name, variables) if name == "gsm8k" else name
     folder = Path(source).expanduser()
     if folder.is_dir() or not _HUB_ID_FORM.fullmatch(source):
         return _from_folder(folder, source)

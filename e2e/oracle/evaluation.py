@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -49,7 +50,7 @@ def questions(plan: CasePlan) -> Questions:
     question that the canary has not learnt.
     """
     evaluation = plan.evaluation
-    rows = dataset.load(evaluation.dataset)
+    rows = dataset.load(dataset.chosen(evaluation.dataset, os.environ))
     prompts = build(rows, evaluation.shots, evaluation.samples)
     if not evaluation.canary_checks:
         return Questions(rows, prompts, [None] * len(prompts), 0.0)
@@ -74,13 +75,14 @@ def questions(plan: CasePlan) -> Questions:
     return Questions(rows, prompts, expected, learnt.limit(dtype_of(plan)))
 
 
-def evaluate(plan: CasePlan, deployment: Answering, evidence: CaseEvidence) -> None:
-    """Raises InvalidEvaluation, WrongAnswers, SetupMissing, and what `check_alive` raises.
+def evaluate(
+    plan: CasePlan, asked: Questions, deployment: Answering, evidence: CaseEvidence
+) -> None:
+    """Raises InvalidEvaluation, WrongAnswers, and what `check_alive` raises.
     Every prompt hash, answer and verdict is in the evidence before anything is raised of them.
     """
     from e2e.oracle.client import ask
 
-    asked = questions(plan)
     with evidence.phase("evaluation"):
         answers = ask(
             deployment.endpoint,

@@ -15,7 +15,8 @@ from e2e.errors import ResidueLeft, ServerFailed
 from e2e.evidence.case import CaseEvidence
 from e2e.evidence.record import RoleRecord
 from e2e.plan import CasePlan, RolePlan
-from e2e.process import Command, OwnedProcess, Owner
+from e2e.process import Command, OwnedProcess, Owner, ProcessInfo
+from e2e.process.guardian.table import is_alive
 from e2e.process.signals import current
 from e2e.systems.environment import role_environment
 from e2e.systems.executable import resolve
@@ -28,6 +29,8 @@ _POLL_SECONDS = 0.1
 _HTTP_SECONDS = 0.5
 _LAST_LINES = 20
 _STACK_SECONDS = 10
+_MEMBER_TITLE = "VLLM::"
+"""How vLLM titles the engines, workers and coordinators that a role cannot do without."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,7 @@ class Deployment:
         self._evidence = evidence
         self._launched = time.monotonic()
         self._named_dead: set[str] = set()
+        self._members: list[tuple[LiveRole, ProcessInfo]] = []
 
     @property
     def endpoint(self) -> Endpoint:
@@ -62,14 +66,23 @@ class Deployment:
         )
 
     def check_alive(self) -> None:
-        """Raises ServerFailed naming the roles that have exited, with their last lines."""
-        dead = [role for role in self.roles.values() if role.process.exit_code() is not None]
+        """Raises ServerFailed naming the roles that have exited, or the engines and workers that a
+        role has lost since it was ready, with the last lines of its log."""
+        dead = [
+            (role, _ended(code))
+            for role in self.roles.values()
+            if (code := role.process.exit_code()) is not None
+        ] or [
+            (role, f"has lost its process {member.command} (pid {member.pid})")
+            for role, member in self._members
+            if not is_alive(member.identity)
+        ]
         if not dead:
             return
-        first = dead[0]
-        self._named_dead.update(role.plan.role for role in dead)
+        first, _ = dead[0]
+        self._named_dead.update(role.plan.role for role, _ in dead)
         raise ServerFailed(
-            " and ".join(f"{role.plan.role} {_ended(role.process.exit_code())}" for role in dead),
+            " and ".join(f"{role.plan.role} {what}" for role, what in dead),
             role=first.plan.role,
             log=first.process.log,
             lines=first.process.last_lines(_LAST_LINES),
@@ -85,6 +98,11 @@ class Deployment:
                 self._wait_for(role, deadline)
             self._generate_one_token()
             for role in self.roles.values():
+                self._members += [
+                    (role, process)
+                    for process in role.process.living()
+                    if process.command.startswith(_MEMBER_TITLE)
+                ]
                 self._record(role, ready_seconds=round(time.monotonic() - self._launched, 2))
 
     def _wait_for(self, role: LiveRole, deadline: float) -> None:

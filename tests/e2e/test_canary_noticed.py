@@ -8,7 +8,6 @@ import pytest
 
 from e2e.errors import Outcome
 from e2e.run import execute
-
 from tests.stubs.cpu_case import CASE, assert_nothing_left, canary, evidence_in, opted_in
 
 

@@ -8,19 +8,15 @@ from pathlib import Path
 from e2e import run
 from e2e.errors import Outcome
 from e2e.systems.executable import resolve
-from tests.e2e.cpu_case import CASE, assert_nothing_left, evidence_in, opted_in
+from tests.stubs.cpu_case import CASE, assert_nothing_left, evidence_in, opted_in
 
 _LAUNCHER = """#!/bin/bash
 export AFD_BENCHMARK_FORCE_LB_TOPN_PER_RANK=4
-arguments=()
-for argument in "$@"; do
-    [ "$argument" = --enforce-eager ] || arguments+=("$argument")
-done
-exec {server} "${{arguments[@]}}"
+exec {server} "${{@/--enforce-eager/-cc.mode=none}}"
 """
 
 
-def test_a_launcher_that_smuggles_a_variable_and_drops_a_flag(tmp_path: Path) -> None:
+def test_a_launcher_that_smuggles_a_variable_and_changes_a_flag(tmp_path: Path) -> None:
     chosen = opted_in()
     launcher = tmp_path / "vllm"
     launcher.write_text(_LAUNCHER.format(server=resolve("vllm")), encoding="utf-8")

@@ -10,8 +10,7 @@ import pytest
 from e2e.errors import Outcome
 from e2e.evidence.case import CaseEvidence
 from e2e.run import execute
-
-from tests.stubs.cpu_case import CASE, At, assert_nothing_left, evidence_in, opted_in
+from tests.stubs.cpu_case import CASE, At, evidence_in, opted_in
 
 
 def kill_leader(evidence: CaseEvidence) -> None:
@@ -33,7 +32,7 @@ def kill_engine(evidence: CaseEvidence) -> None:
     [
         ("ready", kill_leader, "killed by signal 9"),
         ("evaluation", kill_leader, "killed by signal 9"),
-        ("evaluation", kill_engine, "native exited with"),
+        ("evaluation", kill_engine, "has lost its process VLLM::EngineCor"),
         ("stop", kill_leader, "killed by signal 9 when stopped"),
     ],
 )

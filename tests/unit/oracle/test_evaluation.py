@@ -105,7 +105,9 @@ def run(
     error = None
     with stub_server(reply) as stub:
         try:
-            oracle.evaluate(plan, Live(Endpoint(stub.base_url, MODEL)), evidence)
+            oracle.evaluate(
+                plan, oracle.questions(plan), Live(Endpoint(stub.base_url, MODEL)), evidence
+            )
         except (WrongAnswers, InvalidEvaluation) as raised:
             error = raised
     kept = json.loads((tmp_path / "evidence.json").read_text())
@@ -184,7 +186,12 @@ def test_death_of_the_server_is_not_an_evaluation(tmp_path: Path) -> None:
 
     evidence = CaseEvidence(tmp_path, "run", "stub", "baseline-eager")
     with stub_server(lambda request: []) as stub, pytest.raises(ServerFailed):
-        oracle.evaluate(plan_of(), Live(Endpoint(stub.base_url, MODEL), dead), evidence)
+        oracle.evaluate(
+            plan_of(),
+            oracle.questions(plan_of()),
+            Live(Endpoint(stub.base_url, MODEL), dead),
+            evidence,
+        )
 
 
 @dataclass
