@@ -21,7 +21,7 @@ from e2e.reference_afd.settings import AfdSettings
 if TYPE_CHECKING:
     from torch.distributed import Work
 
-# Gloo tells a dead peer from a silent one by its connection: a message itself has no deadline.
+# A dead peer is told from a silent one by its connection: a message itself has no deadline.
 _NO_DEADLINE = timedelta(days=365)
 
 
@@ -81,7 +81,7 @@ class Message:
 
     def wait(self) -> None:
         try:
-            self._work.wait()
+            self._work.wait(_NO_DEADLINE)
         except RuntimeError as error:
             raise PeerLost(f"{self._peer} is gone: {_brief(error)}") from error
 
@@ -141,7 +141,7 @@ def join(settings: AfdSettings, role_rank: int, terms: str) -> Member:
                 raise TermsDiffer(
                     f"{world.name(rank)} serves {terms}, but {world.name(other)} serves {theirs}"
                 )
-        group = _gloo(store, rank, world.size, settings.host)
+        group = _gloo(store, rank, world.size, settings)
     except TermsDiffer:
         raise
     except (OSError, RuntimeError) as error:
@@ -159,18 +159,22 @@ def _store(settings: AfdSettings, serve: bool) -> TCPStore:
     return TCPStore(
         *address,
         is_master=serve,
-        timeout=timedelta(seconds=settings.connector_extra_config.rendezvous_seconds),
+        timeout=_patience(settings),
         wait_for_workers=False,
         master_listen_fd=socket.create_server(address).detach() if serve else None,
     )
 
 
-def _gloo(store: TCPStore, rank: int, size: int, host: str) -> Any:
+def _gloo(store: TCPStore, rank: int, size: int, settings: AfdSettings) -> Any:
     gloo: Any = ProcessGroupGloo  # torch's stubs lack its options and its messages.
     options = gloo._Options()
-    options._devices = [gloo.create_device(hostname=host)]
-    options._timeout = _NO_DEADLINE
+    options._devices = [gloo.create_device(hostname=settings.host)]
+    options._timeout = _patience(settings)
     return gloo(PrefixStore("gloo", store), rank, size, options)
+
+
+def _patience(settings: AfdSettings) -> timedelta:
+    return timedelta(seconds=settings.connector_extra_config.rendezvous_seconds)
 
 
 def _brief(error: BaseException) -> str:

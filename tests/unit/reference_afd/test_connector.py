@@ -125,6 +125,24 @@ def test_attention_ranks_are_served_each_in_its_own_order(port: int) -> None:
     assert seen == [[rank + layer for layer in range(40)] for rank in range(2)]
 
 
+def test_silence_is_no_death(port: int) -> None:
+    """Longer than the ranks waited for each other at the start."""
+    patience, failed = 2.0, threading.Event()
+
+    def start(role: str) -> GlooAFDConnector:
+        member = join(settings(role, port, rendezvous_seconds=patience), 0, "the same")
+        return GlooAFDConnector(member, failed.set)
+
+    with ThreadPoolExecutor(2) as pool:
+        ffn, attention = pool.map(start, ["ffn", "attention"])
+    ffn.serve(lambda _, hidden: hidden, HIDDEN, torch.float32)
+    attention.watch()
+    assert not failed.wait(patience + 1)
+    assert torch.equal(attention.exchange(0, tokens(1, 1.0)), tokens(1, 1.0))
+    attention.close()
+    ffn.close()
+
+
 def test_shares_of_several_ffn_ranks_add_up(port: int) -> None:
     with deployment(port, 1, 2) as ((attention,), ffn):
         for rank, end in enumerate(ffn):
