@@ -24,7 +24,7 @@ def checks(plan: CasePlan, variables: Mapping[str, str]) -> Iterator[CheckResult
         executable = role.argv[0]
         if executable not in asked:
             asked[executable] = _ask(executable, _environment(role, variables))
-        yield from _role(plan, role, asked[executable])
+        yield from _role(role, asked[executable])
 
 
 def _ask(executable: str, environment: Mapping[str, str]) -> Packages | SetupMissing | None:
@@ -37,9 +37,7 @@ def _ask(executable: str, environment: Mapping[str, str]) -> Packages | SetupMis
     return Packages.ask(str(python), environment) if python else None
 
 
-def _role(
-    plan: CasePlan, role: RolePlan, packages: Packages | SetupMissing | None
-) -> Iterator[CheckResult]:
+def _role(role: RolePlan, packages: Packages | SetupMissing | None) -> Iterator[CheckResult]:
     name = f"{role.role} server"
     if packages is None:
         yield passed(name, f"{role.argv[0]}: a launcher; its packages are asked once it runs")
@@ -53,8 +51,8 @@ def _role(
         known = ", ".join(f"{package} {version}" for package, version in packages.versions.items())
         yield passed(name, f"{packages.interpreter}: {known}")
         yield from _torchvision(role, packages)
-        if plan.afd is not None:
-            yield _plugin(role, plan.afd.plugin, packages)
+        for plugin in filter(None, role.env_set.get("VLLM_PLUGINS", "").split(",")):
+            yield _plugin(role, plugin, packages)
 
 
 def _torchvision(role: RolePlan, packages: Packages) -> Iterator[CheckResult]:
@@ -69,7 +67,7 @@ def _torchvision(role: RolePlan, packages: Packages) -> Iterator[CheckResult]:
 
 
 def _plugin(role: RolePlan, plugin: str, packages: Packages) -> CheckResult:
-    name = f"{role.role} plugin"
+    name = f"{role.role} plugin {plugin}"
     point = packages.plugins.get(plugin)
     if point is None:
         there = ", ".join(sorted(packages.plugins)) or "none"
@@ -77,8 +75,8 @@ def _plugin(role: RolePlan, plugin: str, packages: Packages) -> CheckResult:
             name,
             f"no entry point {plugin!r} in group {PLUGIN_GROUP} of {packages.interpreter} "
             f"(there: {there})",
-            "install the plugin's distribution there; on PYTHONPATH alone it registers nothing, "
-            "and plain vLLM would run under an AFD label",
+            "install the plugin's distribution there: on PYTHONPATH alone it registers nothing, "
+            "and plain vLLM would run under another label",
         )
     if point.value.partition(":")[0].partition(".")[0] not in packages.modules:
         return failed(

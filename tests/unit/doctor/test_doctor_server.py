@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from e2e.doctor import server
-from e2e.plan import AfdPlan, CasePlan
+from e2e.plan import CasePlan
 from tests.stubs.plans import case_plan, role_plan
 
 GOOD = {"python": "3.11.7", "vllm": "0.32.0+cpu", "torch": "2.13.0+cpu", "transformers": "5.19.0"}
-AFD = AfdPlan("afd", "P2pNcclAFDConnector", "127.0.0.1", 1239, 1, 1)
 
 
 def executable(folder: Path, versions: dict[str, str], plugins: object = (), modules=()) -> str:
@@ -29,8 +28,8 @@ def executable(folder: Path, versions: dict[str, str], plugins: object = (), mod
     return str(script)
 
 
-def plan(argv0: str, afd: AfdPlan | None = None) -> CasePlan:
-    return case_plan(role_plan(argv=(argv0, "serve")), afd=afd)
+def plan(argv0: str, plugins: str = "") -> CasePlan:
+    return case_plan(role_plan(argv=(argv0, "serve"), env_set={"VLLM_PLUGINS": plugins}))
 
 
 def results(plan: CasePlan, **variables: str) -> dict[str, tuple[bool, str]]:
@@ -84,7 +83,7 @@ def test_torchvision_from_pypi_beside_a_cpu_build_of_torch(tmp_path):
 class TestPlugin:
     def check(self, folder: Path, plugins: object, modules: object = ()) -> tuple[bool, str]:
         script = executable(folder, GOOD, plugins, modules)
-        return results(plan(script, AFD))["native plugin"]
+        return results(plan(script, "afd"))["native plugin afd"]
 
     def test_an_entry_point_that_is_installed(self, tmp_path):
         points = {"afd": ["afd_plugin:register_afd", "vllm-afd-plugin 0.1"]}
@@ -104,8 +103,13 @@ class TestPlugin:
         assert not held
         assert "cannot be imported" in seen
 
-    def test_a_native_case_needs_none(self, tmp_path):
-        assert "native plugin" not in results(plan(executable(tmp_path, GOOD)))
+    def test_every_plugin_asked_for(self, tmp_path):
+        script = executable(tmp_path, GOOD)
+        missing = {name for name, (held, _) in results(plan(script, "a,b")).items() if not held}
+        assert missing == {"native plugin a", "native plugin b"}
+
+    def test_a_case_without_plugins(self, tmp_path):
+        assert results(plan(executable(tmp_path, GOOD))).keys() == {"native server"}
 
 
 def test_the_real_interpreter_of_these_tests_is_asked_in_under_a_second(tmp_path):
