@@ -1,4 +1,4 @@
-"""The AFD plugin is active in both roles, and its connector joins the planned ranks."""
+"""The AFD connector is the planned one in both roles, and joins the planned ranks."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from e2e.claims.judgement import Judgement, judge
 from e2e.claims.observation import Observation, RoleSeen
 from e2e.plan import AfdPlan
 
-REFERENCE = "e2e.reference_afd"
-
 
 def claims(seen: Observation) -> list[Judgement]:
     """None of a native deployment."""
@@ -21,34 +19,11 @@ def claims(seen: Observation) -> list[Judgement]:
     if afd is None:
         return []
     judgements = [
-        judgement
-        for role in seen.roles
-        for judgement in (_plugin(role, afd), _configured(role), _joined(role, afd))
+        judgement for role in seen.roles for judgement in (_configured(role), _joined(role, afd))
     ]
     if _reports(seen):
         judgements += [*(_share(role) for role in seen.roles), _crossed(seen)]
     return judgements
-
-
-def _plugin(role: RoleSeen, afd: AfdPlan) -> Judgement:
-    """vLLM says at its debug level only that it loaded a plugin, but always that it failed to."""
-    point = role.packages.plugins.get(afd.plugin)
-    failed = role.log.first("plugin failed")
-    kind = "reference" if point and point.value.startswith(REFERENCE) else "real"
-    return judge(
-        f"{role.plan.role} plugin",
-        held=point is not None and failed is None,
-        expected=f"entry point {afd.plugin}, loaded",
-        seen=failed.text
-        if failed
-        else f"{kind}: {point.value} of {point.distribution}"
-        if point
-        else f"no such entry point (there: {', '.join(role.packages.plugins) or 'none'})",
-        where=role.log.where("plugin failed")
-        if failed
-        else f"entry points of {role.packages.interpreter}",
-        proof="the entry point in the server's own interpreter, and no failure to load it",
-    )
 
 
 def _configured(role: RoleSeen) -> Judgement:

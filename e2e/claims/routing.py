@@ -1,4 +1,4 @@
-"""Natural routing: nothing scrubbed reached a living process, and plugins are as planned.
+"""Natural routing: nothing scrubbed reached a living process.
 
 Read from the environments of the live processes, not of the plan: a wrapper script can set what
 it likes.
@@ -12,15 +12,9 @@ from e2e.claims.judgement import Judgement, judge
 from e2e.claims.observation import Observation, RoleSeen
 from e2e.claims.processes import SeenProcess
 
-PLUGINS = "VLLM_PLUGINS"
-
 
 def claims(seen: Observation) -> list[Judgement]:
-    return [
-        judgement
-        for role in seen.roles
-        for judgement in (_scrubbed(role, seen.plan.scrub), _plugins(role))
-    ]
+    return [_scrubbed(role, seen.plan.scrub) for role in seen.roles]
 
 
 def _scrubbed(role: RoleSeen, patterns: tuple[str, ...]) -> Judgement:
@@ -37,21 +31,8 @@ def _scrubbed(role: RoleSeen, patterns: tuple[str, ...]) -> Judgement:
         expected="none of " + (", ".join(patterns) or "nothing"),
         seen="; ".join(smuggled)
         or (f"environment of pid {', '.join(unread)} cannot be read" if unread else "none"),
-        where=_where(role),
+        where=f"environment of {len(role.processes)} living processes",
         proof="the whole environment of every living process, without these variables",
-    )
-
-
-def _plugins(role: RoleSeen) -> Judgement:
-    expected = role.plan.env_set.get(PLUGINS, "")
-    values = {(process.environ or {}).get(PLUGINS) for process in role.processes}
-    return judge(
-        f"{role.plan.role} plugins asked for",
-        held=values == {expected},
-        expected=f"{PLUGINS}={expected}",
-        seen=", ".join(sorted(_value(value) for value in values)) or "no living process",
-        where=_where(role),
-        proof=f"{PLUGINS}={expected} in every living process; unset would load every plugin",
     )
 
 
@@ -60,11 +41,3 @@ def _whole(process: SeenProcess, role: RoleSeen) -> bool:
     SPT_NOENV: only one that still shows all that was set for it is a witness."""
     needed = role.plan.env_set.keys() | {"SPT_NOENV"}
     return process.environ is not None and needed <= process.environ.keys()
-
-
-def _value(value: str | None) -> str:
-    return "unset" if value is None else f"{PLUGINS}={value}"
-
-
-def _where(role: RoleSeen) -> str:
-    return f"environment of {len(role.processes)} living processes"

@@ -47,7 +47,9 @@ def silent(seen: Observation) -> Observation:
 def test_everything_holds_on_a_real_pair(afd):
     assert unproven(afd) == {}
     claims = {j.claim.name: j.claim for j in judge_all(afd)}
-    assert claims["ffn plugin"].seen == "reference: e2e.reference_afd:register of afd-e2e 0.1.0"
+    assert claims["ffn plugin afd_reference"].seen == (
+        "this project's e2e.reference_afd:register of afd-e2e 0.1.0"
+    )
     assert claims["tokens cross"].seen.startswith("GlooAFDConnector first exchange: layer 0, 17")
     assert claims["attention weights"].seen.startswith("0 expert, 0 router, 0 dense MLP, 8 atten")
 
@@ -66,7 +68,7 @@ class TestRealPlugin:
         seen = connected(silent(afd), 1, 1)
         assert unproven(seen) == {}
         claims = {j.claim.name: j.claim for j in judge_all(seen)}
-        assert claims["attention plugin"].seen.startswith("real: afd_plugin:register_afd")
+        assert "installed afd_plugin:register_afd" in claims["attention plugin afd_reference"].seen
         assert "tokens cross" not in claims
 
     @pytest.mark.parametrize(("ffn", "attention"), [(1, 0), (0, 1), (1, 2)])
@@ -82,7 +84,7 @@ class TestRealPlugin:
             lines = {k: v for k, v in facts.lines.items() if k != "ffn started"}
             seen = with_role(seen, index, packages=packages, log=replace(facts, lines=lines))
         wrong = unproven(seen)
-        assert wrong["ffn plugin"] == "no such entry point (there: none)"
+        assert wrong["ffn plugin afd_reference"] == "no such entry point (there: none)"
         assert "the loop has not started" in wrong["ffn ranks joined"]
         assert "attention ranks joined" in wrong
 
@@ -90,7 +92,9 @@ class TestRealPlugin:
 def test_a_plugin_that_failed_to_load(afd, relogged):
     text = "ERROR Failed to load plugin afd_reference\nINFO:     Application"
     seen = relogged(afd, "INFO:     Application", text, index=1)
-    assert unproven(seen) == {"attention plugin": "ERROR Failed to load plugin afd_reference"}
+    assert unproven(seen) == {
+        "attention plugin afd_reference": "ERROR Failed to load plugin afd_reference"
+    }
 
 
 @pytest.mark.parametrize(
