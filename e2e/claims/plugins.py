@@ -37,22 +37,16 @@ def _asked_for(role: RoleSeen) -> Judgement:
 def _active(role: RoleSeen, name: str) -> Judgement:
     """vLLM says at its debug level only that it loaded a plugin, but always that it failed to."""
     point = role.packages.plugins.get(name)
-    failed = role.log.first("plugin failed")
-    if failed:
-        seen, where = failed.text, role.log.where("plugin failed")
-    else:
-        where = f"entry points of {role.packages.interpreter}"
-        there = ", ".join(role.packages.plugins) or "none"
-        seen = f"no such entry point (there: {there})"
-        if point:
-            kind = "this project's" if point.value.startswith(REFERENCE) else "installed"
-            seen = f"{kind} {point.value} of {point.distribution}"
+    failures = [line for line in role.log.lines.get("plugin failed", ()) if name in line.text]
+    there = ", ".join(role.packages.plugins) or "none"
+    kind = "this project's" if point and point.value.startswith(REFERENCE) else "installed"
+    seen = f"{kind} {point.value} of {point.distribution}" if point else f"none (there: {there})"
     return judge(
         f"{role.plan.role} plugin {name}",
-        held=point is not None and failed is None,
+        held=point is not None and not failures,
         expected=f"entry point {name}, loaded",
-        seen=seen,
-        where=where,
+        seen=failures[0].text if failures else seen,
+        where=f"entry points of {role.packages.interpreter}, {role.log.name}",
         proof="the entry point in the server's own interpreter, and no failure to load it",
     )
 

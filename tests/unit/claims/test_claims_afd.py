@@ -84,7 +84,7 @@ class TestRealPlugin:
             lines = {k: v for k, v in facts.lines.items() if k != "ffn started"}
             seen = with_role(seen, index, packages=packages, log=replace(facts, lines=lines))
         wrong = unproven(seen)
-        assert wrong["ffn plugin afd_reference"] == "no such entry point (there: none)"
+        assert wrong["ffn plugin afd_reference"] == "none (there: none)"
         assert "the loop has not started" in wrong["ffn ranks joined"]
         assert "attention ranks joined" in wrong
 
