@@ -6,6 +6,7 @@ import os
 import re
 import secrets
 import time
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -131,15 +132,16 @@ class Owner:
 
     def living(self) -> list[table.ProcessInfo]:
         """Everything alive that is provably this owner's; zombies are not alive."""
-        self._reap_adopted()
-        return list(ownership.settled(self._owned).values())
+        return self._settled(self._owned)
 
     def living_of(self, role: str) -> list[table.ProcessInfo]:
         """Everything alive of one role; of no role: what can be told to none."""
+        return self._settled(lambda processes: self._shares(processes).get(role, {}))
+
+    def _settled(self, find: Callable[[table.Table], ownership.Rows]) -> list[table.ProcessInfo]:
         self._reap_adopted()
-        return list(
-            ownership.settled(lambda processes: self._shares(processes).get(role, {})).values()
-        )
+        adopter = os.getpid() if self._guardian.died else self._guardian.identity.pid
+        return list(ownership.settled(find, adopter).values())
 
     def look(self) -> None:
         """Take in what the living processes hold, for the proofs after their end."""
@@ -172,7 +174,12 @@ class Owner:
             term_seconds=term_seconds,
             kill_seconds=self._kill_seconds,
             hurried=self.hurried,
+            nearest=self._nearest,
         )
+
+    def _nearest(self) -> list[table.Identity]:
+        """Children of the guardian, all of which are owned; without one there is no such list."""
+        return [] if self._guardian.died else table.alive_children(self._guardian.identity.pid)
 
     def _shares(self, processes: table.Table) -> dict[str, ownership.Rows]:
         leaders = {role: process.leader for role, process in self.processes.items()}

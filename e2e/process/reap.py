@@ -69,8 +69,7 @@ def end(leftover: Leftover, *, term_seconds: float = 10.0, kill_seconds: float =
     known = [process.identity for process in leftover.processes]
 
     def living() -> list[table.ProcessInfo]:
-        rows = ownership.settled(lambda now: _of_run(now, str(leftover.path), known))
-        return list(rows.values())
+        return list(_of_run(table.snapshot(), str(leftover.path), known).values())
 
     climb = ladder.climb(known, living, term_seconds=term_seconds, kill_seconds=kill_seconds)
     segments.remove(leftover.shared)

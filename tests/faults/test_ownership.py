@@ -35,21 +35,33 @@ def owner(case_folder: Path) -> Iterator[Owner]:
 
 HOP = """
 import os, time
-print("hops", flush=True)
 for _ in range({hops}):
     if os.fork(): os._exit(0)
     os.setsid()
-time.sleep({seconds})
+print("landed", flush=True)
+time.sleep(60)
 """
 
 
-def test_a_process_that_hops_from_fork_to_fork_is_found(owner: Owner, case_folder: Path) -> None:
-    process = owner.spawn(python(case_folder, HOP.format(hops=200, seconds=60)))
-    until(lambda: process.exit_code() is not None, "the first is gone")
-    until(lambda: len(process.living()) == 1, "the last sleeps")
-    report = process.stop(5, 3)
-    assert [row.pid for row in report.outlived]
+def test_a_process_that_has_hopped_from_fork_to_fork_is_found(
+    owner: Owner, case_folder: Path
+) -> None:
+    process = owner.spawn(python(case_folder, HOP.format(hops=200)))
+    until(lambda: process.last_lines() == ["landed"], "the last sleeps")
+    assert [row.pid for row in process.stop(5, 3).outlived]
     assert owner.living() == []
+
+
+def test_a_process_that_forks_faster_than_it_is_looked_at_is_ended(
+    owner: Owner, case_folder: Path
+) -> None:
+    process = owner.spawn(python(case_folder, HOP.format(hops=1_000_000)))
+    until(lambda: process.exit_code() is not None, "the first is gone")
+    assert all(process.living() for _ in range(20))
+    climb = owner.end_rest(0.0)
+    assert climb.survivors == []
+    assert owner.living() == []
+    assert process.last_lines() == []
 
 
 FORKS = """
@@ -109,7 +121,7 @@ def test_a_reused_pid_is_not_signalled() -> None:
 
 
 def test_orphans_are_told_to_their_role_by_its_marker(owner: Owner, case_folder: Path) -> None:
-    daemonise = HOP.format(hops=2, seconds=60)
+    daemonise = HOP.format(hops=2)
     first = owner.spawn(python(case_folder, daemonise, "attention"))
     second = owner.spawn(python(case_folder, daemonise, "ffn"))
     for process in (first, second):

@@ -148,7 +148,7 @@ class Guardian:
 
     def _living(self) -> list[table.ProcessInfo]:
         self._reap()
-        return list(ownership.settled(self._owned).values())
+        return list(ownership.settled(self._owned, os.getpid()).values())
 
     def _end(self) -> None:
         """The harness has stopped its roles; whatever is left now has no claim to time."""
@@ -176,6 +176,7 @@ class Guardian:
             self._living,
             term_seconds=term_seconds,
             kill_seconds=self._settings["kill_seconds"],
+            nearest=lambda: table.alive_children(os.getpid()),
         )
         self._reap()
         return {

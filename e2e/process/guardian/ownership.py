@@ -14,6 +14,8 @@ ROLE_VARIABLE = "AFD_E2E_ROLE"
 GUARDIAN_VARIABLE = "AFD_E2E_GUARDIAN"
 """The same in the environment of a guardian, and of nothing else."""
 
+_TRIES = 50
+
 Rows = dict[table.Identity, table.ProcessInfo]
 
 
@@ -50,12 +52,23 @@ def guardian_of(pid: int) -> str | None:
     return None
 
 
-def settled(find: Callable[[table.Table], Rows]) -> Rows:
-    """`find` in a snapshot; "nothing" counts only when a second snapshot says so too.
+def settled(find: Callable[[table.Table], Rows], adopter: int) -> Rows:
+    """`find` in a snapshot; that it finds nothing counts only when `adopter`, to whom every orphan
+    goes, has no child that the snapshot lacks.
 
-    A snapshot is not atomic: a process whose parent ends meanwhile can be missing from the tree.
+    A snapshot is not atomic: a process that forks and ends faster than it is taken can be missing.
     """
-    return find(table.snapshot()) or find(table.snapshot())
+    rows: Rows = {}
+    for _ in range(_TRIES):
+        processes = table.snapshot()
+        rows = find(processes)
+        if rows or not _new_children(adopter, processes):
+            break
+    return rows
+
+
+def _new_children(adopter: int, processes: table.Table) -> bool:
+    return any(pid not in processes and not table.is_zombie(pid) for pid in table.children(adopter))
 
 
 def by_role(

@@ -65,15 +65,20 @@ def identity_of_child(pid: int) -> Identity:
     return row.identity
 
 
+def is_zombie(pid: int) -> bool:
+    """False as well when it is gone altogether."""
+    row, threads = _stat(pid)
+    return row is not None and row.state in _DEAD and threads <= 1
+
+
 def is_zombie_child(identity: Identity) -> bool:
     """Whether this process has ended and waits to be reaped by the calling process."""
-    row, threads = _stat(identity.pid)
+    row, _ = _stat(identity.pid)
     return (
         row is not None
         and row.identity == identity
-        and row.state in _DEAD
-        and threads <= 1
         and row.parent == os.getpid()
+        and is_zombie(identity.pid)
     )
 
 
@@ -111,6 +116,25 @@ def snapshot() -> dict[int, ProcessInfo]:
     """All living processes by pid. Not atomic: a process can move to another parent meanwhile."""
     rows = (read(int(name)) for name in os.listdir("/proc") if name.isdecimal())
     return {row.pid: row for row in rows if row is not None}
+
+
+def children(pid: int) -> list[int]:
+    """The children of a process's main thread, zombies included; orphans are adopted by that
+    thread. Empty as well where the kernel has no such list (CONFIG_PROC_CHILDREN).
+
+    Unlike a snapshot this cannot find nothing while there is something: the kernel hands an
+    orphan over in one step, and the first entry is read in another.
+    """
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", "rb") as file:
+            return [int(word) for word in file.read().split()]
+    except OSError:
+        return []
+
+
+def alive_children(pid: int) -> list[Identity]:
+    rows = (read(child) for child in children(pid))
+    return [row.identity for row in rows if row is not None]
 
 
 def tree(table: Table, roots: Collection[Identity]) -> dict[Identity, ProcessInfo]:

@@ -72,15 +72,12 @@ def test_a_leader_that_swallows_sigterm_has_its_worker_asked_at_half_time(world:
     world.dies[WORKER, signal.SIGTERM] = 0.5
     world.dies[LEADER, signal.SIGKILL] = 0.1
     climb = world.climb()
-    assert (
-        world.sent
-        == [
-            (0.0, "leader", "SIGTERM"),
-            (5.0, "worker", "SIGTERM"),
-            (10.0, "leader", "SIGKILL"),
-            (10.1, "leader", "SIGKILL"),
-        ][: len(world.sent)]
-    )
+    assert list(dict.fromkeys(world.sent)) == [
+        (0.0, "leader", "SIGTERM"),
+        (5.0, "worker", "SIGTERM"),
+        (10.0, "leader", "SIGKILL"),
+        (10.1, "leader", "SIGKILL"),
+    ]
     assert [row.command for row in climb.killed] == ["leader"]
 
 
