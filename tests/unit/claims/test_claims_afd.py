@@ -97,6 +97,11 @@ def test_a_plugin_that_failed_to_load(afd, relogged):
     }
 
 
+def test_another_plugin_that_failed_is_no_matter(afd, relogged):
+    text = "ERROR Failed to load plugin other\nINFO:     Application"
+    assert unproven(relogged(afd, "INFO:     Application", text, index=1)) == {}
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
