@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import tempfile
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _LOOK_SECONDS = 2.0
 _NEWS_SECONDS = 5.0
+_LONGEST_FOLDER = 40
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]")
 _MENDS = {
     "log": "the log's folder must exist and be writable",
@@ -76,6 +78,7 @@ class Owner:
                 "run": self.run_id,
                 "harness": table.this_process(),
                 "folder": str(self.folder.resolve()),
+                "temporary": _short_temporary_folder(),
                 "began": time.time(),
                 "stop_seconds": self._stop_seconds,
                 "kill_seconds": self._kill_seconds,
@@ -146,7 +149,7 @@ class Owner:
     def look(self) -> None:
         """Take in what the living processes hold, for the proofs after their end."""
         if self._guardian.died:
-            self.sightings.look(self._shares(table.snapshot()))
+            self.sightings.look(self._shares(table.snapshot()), ports=True)
         else:
             self._guardian.look(_LOOK_SECONDS)
 
@@ -209,8 +212,15 @@ class Owner:
     def _close(self) -> None:
         """Its guardian ends what is left and tidies up; without one this process does."""
         if not self._guardian.end(self._kill_seconds + _LOOK_SECONDS):
-            self.end_rest(0.0)
+            survivors = self.end_rest(0.0).survivors
             segments.remove(self.sightings.shared)
             sweep.remove_sockets(self.sightings.sockets)
             sweep.remove_folder(str(self.private))
-            Path(self.marker).unlink(missing_ok=True)
+            if not survivors:
+                Path(self.marker).unlink(missing_ok=True)
+
+
+def _short_temporary_folder() -> str:
+    """The path of a Unix socket has to fit into 107 bytes, with a name chosen by the server."""
+    folder = tempfile.gettempdir()
+    return folder if len(os.fsencode(folder)) <= _LONGEST_FOLDER else "/tmp"

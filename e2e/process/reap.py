@@ -116,7 +116,7 @@ def _lost() -> Iterator[Leftover]:
 def _leftover(path: str, entry: Mapping[str, Any], rows: ownership.Rows) -> Leftover:
     seen = Sightings()
     seen.before = {Segment(*segment) for segment in entry.get("before", ())}
-    seen.look({"": rows})
+    seen.look({"": rows}, ports=True)
     private = Path(entry["private"]) if "private" in entry else None
     shared = {*seen.shared, *(Segment(*segment) for segment in entry.get("shared", ()))}
     sockets = {*seen.sockets, *entry.get("sockets", ())}

@@ -137,4 +137,4 @@ def test_100_mb_of_log_block_nothing(case_folder: Path, newlines: bool) -> None:
 def test_log_that_is_no_text_is_shown_as_far_as_it_is(case_folder: Path) -> None:
     played = play(case_folder, Fault("garbage", "ready"), Fault("exit", "ready", code=5))
     (failure,) = played.record.failures
-    assert failure.lines[-2:] == ["\ufffd\ufffd half \ufffd", "red bell"]
+    assert {"\ufffd\ufffd half \ufffd", "red bell"} <= set(failure.lines)

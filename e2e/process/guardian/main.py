@@ -26,7 +26,6 @@ LOOK_SECONDS = 2.0
 EAGER_LOOK_SECONDS = 0.1
 EAGER_SECONDS = 1.0
 REPORT = "guardian.json"
-_TEMPORARY = "/tmp"
 
 
 class Guardian:
@@ -42,10 +41,10 @@ class Guardian:
         self._looked = 0.0
         self._eager_until = 0.0
         self._created = kernel.watch(segments.FOLDER)
-        self._private = os.path.join(_TEMPORARY, f"afd-e2e-{os.urandom(6).hex()}")
-        os.mkdir(self._private, 0o700)
         self._run = runs.RunFile(settings["marker"])
+        self._private = os.path.join(settings["temporary"], f"afd-e2e-{os.urandom(6).hex()}")
         self._note(None)
+        os.mkdir(self._private, 0o700)
         self._outbox.append(
             {"event": "ready", "start": self._identity.start, "private": self._private}
         )
@@ -86,7 +85,7 @@ class Guardian:
 
     def _obey(self, message: Message) -> None:
         if message["do"] == "look":
-            self._look()
+            self._look(ports=True)
             return
         role = message["role"]
         environment = {
@@ -133,13 +132,15 @@ class Guardian:
             known=(),
         )
 
-    def _look(self) -> None:
-        processes = table.snapshot()
-        shares = ownership.by_role(
-            processes, self._owned(processes), self._leaders, self._sightings.alive
-        )
+    def _look(self, *, ports: bool = False) -> None:
+        """What cannot be read now, for want of memory or descriptors, is left to the next look."""
         held = len(self._sightings.shared) + len(self._sightings.sockets)
-        self._sightings.look(shares)
+        with contextlib.suppress(OSError):
+            processes = table.snapshot()
+            shares = ownership.by_role(
+                processes, self._owned(processes), self._leaders, self._sightings.alive
+            )
+            self._sightings.look(shares, ports=ports)
         self._looked = time.monotonic()
         waiting = [message for message in self._outbox if message["event"] != "sighted"]
         self._outbox = [*waiting, {"event": "sighted", **self._sightings.as_message()}]
@@ -152,24 +153,26 @@ class Guardian:
 
     def _end(self) -> None:
         """The harness has stopped its roles; whatever is left now has no claim to time."""
-        done = self._finish(0.0)
-        self._outbox.append({"event": "ended", **done})
+        done = self._finish("the run ended", 0.0)
+        self._outbox.append({"event": "ended"})
         self._flush()
-        self._run.remove()
+        if done["survivors"]:
+            self._note(done)
+        else:
+            self._run.remove()
 
     def _harness_lost(self) -> None:
         self._look()
-        done = {
-            "run": self._settings["run"],
-            "what": f"the harness (pid {self._settings['harness'][0]}) ended without a word; "
-            "its guardian stopped what it had launched",
-            "when": time.time(),
-            **self._finish(self._settings["stop_seconds"]),
-        }
+        harness = self._settings["harness"][0]
+        done = self._finish(
+            f"the harness (pid {harness}) ended without a word; its guardian stopped what it had "
+            "launched",
+            self._settings["stop_seconds"],
+        )
         _write(os.path.join(self._settings["folder"], REPORT), done)
         self._note(done)
 
-    def _finish(self, term_seconds: float) -> dict[str, Any]:
+    def _finish(self, what: str, term_seconds: float) -> dict[str, Any]:
         found = ownership.described(self._living())
         climb = ladder.climb(
             list(self._leaders.values()),
@@ -180,6 +183,9 @@ class Guardian:
         )
         self._reap()
         return {
+            "run": self._settings["run"],
+            "what": what,
+            "when": time.time(),
             "seconds": round(climb.seconds, 3),
             "found": found,
             "outlived": ownership.described(climb.outlived),

@@ -34,21 +34,27 @@ class Sightings:
         self.ports: dict[int, int] = {}
         self._looked_at: dict[Segment, int] = {}
 
-    def look(self, shares: Mapping[str, ownership.Rows]) -> None:
-        """`shares` are the living processes of each role."""
-        listening = {port.inode: port.number for port in sockets.ports() if port.listening}
-        named = sockets.named_sockets()
+    def look(self, shares: Mapping[str, ownership.Rows], *, ports: bool = False) -> None:
+        """`shares` are the living processes of each role. Ports are looked at when wanted: the
+        kernel takes 5 ms and more to list them, and none outlives the processes that have it."""
+        pids = [row.pid for rows in shares.values() for row in rows.values()]
         for role, rows in shares.items():
             self.alive[role] = list(rows)
             self.seen.setdefault(role, set()).update(rows)
             self.peak_kib[role] = max(
                 self.peak_kib.get(role, 0), sum(_resident_kib(row.pid) for row in rows.values())
             )
-            for row in rows.values():
-                inodes = sockets.socket_inodes(row.pid)
-                self.ports.update((inode, listening[inode]) for inode in inodes & listening.keys())
-                self.sockets.update(named[inode] for inode in inodes & named.keys())
-        self._look_at_segments([row.pid for rows in shares.values() for row in rows.values()])
+        self._look_at_sockets(pids, ports)
+        self._look_at_segments(pids)
+
+    def _look_at_sockets(self, pids: list[int], ports: bool) -> None:
+        named = sockets.named_sockets()
+        all_ports = sockets.ports() if ports else []
+        listening = {port.inode: port.number for port in all_ports if port.listening}
+        for pid in pids:
+            inodes = sockets.socket_inodes(pid)
+            self.ports.update((inode, listening[inode]) for inode in inodes & listening.keys())
+            self.sockets.update(named[inode] for inode in inodes & named.keys())
 
     def unclaimed(self) -> set[Segment]:
         """Shared memory that is new and in nobody's hands, now or at any look."""
