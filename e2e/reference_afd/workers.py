@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
 
 import torch
 from vllm.forward_context import set_forward_context
@@ -17,47 +20,65 @@ from e2e.reference_afd.expert_parallel import honour_expert_map
 from e2e.reference_afd.loader import ShareLoader
 from e2e.reference_afd.model import RemoteFfn
 from e2e.reference_afd.settings import log
-from e2e.reference_afd.world import join
+from e2e.reference_afd.world import Member, join
 
 FFN_READY = "AFD FFN EngineCore started; workers run connector loop."
 
 
 class _AfdWorker(CPUWorker):
-    """What the roles share: the connector's life."""
+    """What the roles share: the connector's life. It meets the other ranks in a thread, so that
+    neither a server's start nor its end ever waits for the other role."""
 
-    _connector: GlooAFDConnector | None = None
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._connector: Future[GlooAFDConnector] = Future()
 
     def load_model(self, *, load_dummy_weights: bool = False) -> None:
         register_model_loader(LOAD_FORMAT)(ShareLoader)
         super().load_model(load_dummy_weights=load_dummy_weights)
 
-    def _connect(self) -> GlooAFDConnector:
+    def connect(self, then: Callable[[GlooAFDConnector], None]) -> None:
+        """`then` is done once all ranks have met; the process ends if they do not."""
+
+        def meet() -> None:
+            try:
+                connector = GlooAFDConnector(self._join(), _end_process)
+                then(connector)
+                self._connector.set_result(connector)
+            except Exception:
+                log.exception("AFD connector cannot start.")
+                _end_process()
+
+        threading.Thread(target=meet, name="AFD rendezvous", daemon=True).start()
+
+    def shutdown(self) -> None:
+        if self._connector.done():
+            self._connector.result().close()
+        super().shutdown()
+
+    def _join(self) -> Member:
         settings = settings_of(self.vllm_config)
-        assert settings is not None
+        assert settings is not None, "this worker is chosen by an AFD configuration"
         model = self.model_config
         terms = (
             f"{model.architecture} with {model.get_total_num_hidden_layers()} layers of "
             f"{model.get_hidden_size()} {model.dtype}"
         )
-        member = join(settings, role_rank(self.vllm_config), terms)
-        self._connector = GlooAFDConnector(member, _end_worker)
-        return self._connector
-
-    def shutdown(self) -> None:
-        if self._connector is not None:
-            self._connector.close()
-            self._connector = None
-        super().shutdown()
+        return join(settings, role_rank(self.vllm_config), terms)
 
 
 class AttentionWorker(_AfdWorker):
+    """Computes a model whose MLP and expert blocks are exchanges with FFN."""
+
     def load_model(self, *, load_dummy_weights: bool = False) -> None:
         super().load_model(load_dummy_weights=load_dummy_weights)
-        connector = self._connect()
         for module in self.get_model().modules():
             if isinstance(module, RemoteFfn):
-                module.exchange = connector.exchange
-        connector.watch()
+                module.exchange = self._exchange
+        self.connect(then=GlooAFDConnector.watch)
+
+    def _exchange(self, layer: int, hidden: torch.Tensor) -> torch.Tensor:
+        return self._connector.result().exchange(layer, hidden)
 
 
 class FfnWorker(_AfdWorker):
@@ -72,26 +93,21 @@ class FfnWorker(_AfdWorker):
         return ()
 
     def compile_or_warm_up_model(self) -> CompilationTimes:
-        """The last step of vLLM's start. The loop begins with waiting for Attention."""
-        threading.Thread(target=self._run_connector_loop, name="AFD loop", daemon=True).start()
+        """The last step of vLLM's start."""
+        self.connect(then=self._serve)
         log.info(FFN_READY)
         return CompilationTimes(language_model=0.0, encoder=0.0)
 
-    def _run_connector_loop(self) -> None:
-        try:
-            self._connect().serve(
-                self._compute, self.model_config.get_hidden_size(), self.model_config.dtype
-            )
-        except Exception:
-            log.exception("AFD FFN cannot start its connector loop.")
-            _end_worker()
+    def _serve(self, connector: GlooAFDConnector) -> None:
+        model = self.model_config
+        connector.serve(self._compute, model.get_hidden_size(), model.dtype)
 
     def _compute(self, layer: int, hidden: torch.Tensor) -> torch.Tensor:
         with torch.inference_mode(), set_forward_context(None, self.vllm_config):
             return self.get_model().get_submodule(f"model.layers.{layer}.mlp")(hidden)
 
 
-def _end_worker() -> None:
+def _end_process() -> None:
     """Without vLLM's own clean-up, which takes seconds. vLLM takes it for a failure of its engine
     and ends the server; its resource tracker removes this worker's shared memory."""
     os._exit(1)
