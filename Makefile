@@ -20,8 +20,8 @@ help: ## this list
 setup: ## .venv with everything for this machine's lanes (once; a second time returns at once)
 	@$(BOOTSTRAP) -m tools.setup_venv --venv $(VENV)
 
-demo: setup ## a real vLLM server on this CPU: seven questions, every claim and proof
-	@$(BIN)/afd-e2e run canary-cpu --case baseline-eager
+demo: setup ## real vLLM servers on this CPU, native beside AFD: every claim and proof
+	@$(BIN)/afd-e2e run canary-cpu --case baseline-eager --case afd-eager-1a1f
 
 test: lint types unit faults e2e-cpu ## set-up, then every check this machine can do
 

@@ -7,8 +7,12 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from e2e.errors import HarnessError, Outcome
+
+if TYPE_CHECKING:
+    from e2e.evidence.record import CaseRecord
 
 _EPILOG = """\
 a first run, on any machine:
@@ -90,6 +94,23 @@ def _parser() -> argparse.ArgumentParser:
     score.add_argument("--json", action="store_true", help="one JSON document")
     score.set_defaults(command=_score)
 
+    compare = commands.add_parser(
+        "compare",
+        help="put the evidence of cases side by side: what each showed, token by token",
+    )
+    compare.add_argument(
+        "folders", nargs="+", type=Path, metavar="FOLDER", help="evidence of a run, or of a case"
+    )
+    compare.add_argument(
+        "--require",
+        choices=["identical", "within-noise"],
+        help="fail unless all others answered as the first",
+    )
+    compare.add_argument(
+        "--noise", type=Path, metavar="FOLDER", help="evidence of a second run of the first case"
+    )
+    compare.set_defaults(command=_compare)
+
     reap = commands.add_parser(
         "reap",
         help="show what lost runs left on this host, and end it",
@@ -166,7 +187,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from e2e import profile, run, session, terminal
     from e2e.process import reap
 
-    console = Console(stderr=True)
+    console = Console()
     for line in reap.tell_lost_runs():
         console.print(f"[yellow]lost before:[/] {escape(line)}", highlight=False)
     chosen = profile.load(profile.find(arguments.profile))
@@ -174,18 +195,22 @@ def _run(arguments: argparse.Namespace) -> int:
     cases = session.choose_cases(chosen, arguments.case)
     run_id = session.new_run_id(chosen.profile)
     root = session.evidence_root(arguments.evidence, variables)
-    outcomes: list[Outcome] = []
+    records: list[CaseRecord] = []
     for case in cases:
         reporter = terminal.TerminalReporter(console)
         console.print(f"[bold]{chosen.profile}/{case}[/]")
         evidence = session.open_evidence(root, run_id, chosen.profile, case, reporter)
         try:
-            outcomes.append(run.execute(chosen, case, variables, evidence))
+            outcome = run.execute(chosen, case, variables, evidence)
         finally:
             reporter.done()
+        records.append(evidence.record)
         terminal.print_case(console, evidence.record, str(evidence.folder))
-        if outcomes[-1] is Outcome.INTERRUPTED:
+        if outcome is Outcome.INTERRUPTED:
             break
+    if len(records) > 1:
+        terminal.print_side_by_side(console, records)
+    outcomes = [record.outcome or Outcome.HARNESS_ERROR for record in records]
     return min(outcomes, key=list(Outcome).index).exit_code
 
 
@@ -213,6 +238,20 @@ def _score(arguments: argparse.Namespace) -> int:
 
     for line in score_command(arguments.dataset, Path(arguments.responses), arguments.json):
         print(line)
+    return 0
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from e2e import comparison, terminal
+
+    records = comparison.read_cases(arguments.folders)
+    terminal.print_side_by_side(Console(), records)
+    if arguments.require is None:
+        return 0
+    noise = comparison.read_cases([arguments.noise])[0] if arguments.noise else None
+    comparison.require(arguments.require, records, noise)
     return 0
 
 

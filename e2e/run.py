@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from e2e import claims, doctor, leases, oracle, proofs, session
+from e2e.devices import uuids
 from e2e.errors import HarnessError, Interrupted, Outcome
 from e2e.evidence.case import CaseEvidence
 from e2e.plan import CasePlan
@@ -18,7 +19,10 @@ from e2e.systems.deployment import Deployment, launch
 
 def run_case(plan: CasePlan, evidence: CaseEvidence) -> None:
     questions = oracle.questions(plan)
-    with proven_deployment(plan, evidence) as deployment:
+    with (
+        proven_deployment(plan, evidence) as deployment,
+        claims.under_load(plan, deployment, evidence),
+    ):
         oracle.evaluate(plan, questions, deployment, evidence)
 
 
@@ -30,7 +34,7 @@ def proven_deployment(plan: CasePlan, evidence: CaseEvidence) -> Iterator[Deploy
     """
     doctor.require(plan, evidence)
     with (
-        leases.hold(plan.devices, plan.ports, holder=evidence.record.run_id) as held,
+        leases.hold(uuids(plan.devices), plan.ports, holder=evidence.record.run_id) as held,
         Owner(evidence.record.run_id, evidence.folder, held) as owner,
         proofs.device_memory_returns(plan, owner, evidence),
         proofs.shared_memory_returns(plan, owner, evidence),

@@ -76,7 +76,8 @@ def canary_folder(
     from e2e.oracle import dataset
 
     questions = dataset.load(dataset.chosen(profile.evaluation.dataset, variables))
-    shape = {"shots": profile.evaluation.shots, "samples": profile.evaluation.samples}
+    family = profile.model.canary
+    shots, samples = profile.evaluation.shots, profile.evaluation.samples
     if build is None:
-        return str(cache.folder(profile.model.canary, questions, **shape))
-    return str(cache.ensure(profile.model.canary, questions, progress=build, **shape))
+        return str(cache.folder(family, questions, shots=shots, samples=samples))
+    return str(cache.ensure(family, questions, shots=shots, samples=samples, progress=build))

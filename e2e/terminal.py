@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.markup import escape
 from rich.status import Status
+from rich.table import Table
 
+from e2e import comparison
 from e2e.evidence.record import CaseRecord
 
 _QUIET_SECONDS = 15
@@ -82,3 +85,16 @@ def print_case(console: Console, record: CaseRecord, folder: str) -> None:
         if failure.mend:
             console.print(f"    to do: {escape(failure.mend)}", highlight=False)
     console.print(f"  evidence: {escape(folder)}", highlight=False, soft_wrap=True)
+
+
+def print_side_by_side(console: Console, records: Sequence[CaseRecord]) -> None:
+    """One column a case; below it, how each answered beside the first."""
+    table = Table("", *(escape(f"{record.profile}/{record.case}") for record in records))
+    for name, cells in comparison.rows(records):
+        table.add_row(name, *map(escape, cells))
+    console.print(table)
+    for record in records[1:]:
+        for line in comparison.answered_alike(records[0], record):
+            console.print(
+                f"  {records[0].case} and {record.case}: {line}", markup=False, highlight=False
+            )
