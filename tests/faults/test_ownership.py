@@ -220,7 +220,7 @@ def test_stacks_name_processes_and_where_they_wait(owner: Owner, case_folder: Pa
     wait_ready(process, port)
     lines = process.stacks(5)
     assert any("serve.py" in line for line in lines)
-    assert any("VLLM::EngineCore_0" in line for line in lines)
+    assert any("VLLM::EngineCore" in line for line in lines)
     assert any("thread" in line for line in lines)
     _assert_bounded(process)
 

@@ -28,9 +28,12 @@ def act(fault: Fault, standin: StandIn) -> None:
 
 
 def start_python(code: str, title: str, **options: object) -> subprocess.Popen[bytes]:
-    """A bare Python process that shows `title` instead of its command line."""
-    arguments = [title, "-I", "-S", "-c", code]
-    return subprocess.Popen(arguments, executable=sys.executable, **options)  # type: ignore[call-overload]
+    """A Python process that shows `title` and nothing else as its command line."""
+    process = subprocess.Popen([title], executable=sys.executable, stdin=subprocess.PIPE, **options)  # type: ignore[call-overload]
+    assert process.stdin is not None
+    process.stdin.write(code.encode())
+    process.stdin.close()
+    return process
 
 
 def _exit(fault: Fault, standin: StandIn) -> None:

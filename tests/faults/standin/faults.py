@@ -65,7 +65,6 @@ class Orders:
     answers: str = ""
     start_seconds: float = 0.0
     answer_seconds: float = 0.0
-    workers: int = 1
 
     def due(self, when: str, role: str, nth: int = 1) -> list[Fault]:
         return [

@@ -49,8 +49,10 @@ class StandIn:
         signal.signal(signal.SIGTERM, lambda *_: self.stopping.set())
         for line in start_lines(self.arguments, os.getpid()):
             print(line, flush=True)
-        for number in range(self.orders.workers):
-            self.workers.append(start_python(_WORKER, f"VLLM::EngineCore_{number}"))
+        ranks = self.arguments.data_parallel_size
+        for rank in range(ranks):
+            title = f"VLLM::EngineCore_DP{rank}" if ranks > 1 else "VLLM::EngineCore"
+            self.workers.append(start_python(_WORKER, title))
         self._strike("start")
         if not self.stopping.wait(self.orders.start_seconds):
             self._serve()

@@ -20,6 +20,8 @@ def start_lines(arguments: argparse.Namespace, pid: int) -> Iterator[str]:
         "enforce_eager": arguments.enforce_eager,
         "served_model_name": [arguments.served_model_name],
     }
+    if arguments.enable_expert_parallel:
+        given["enable_expert_parallel"] = True
     yield f"(APIServer pid={pid}) INFO non-default args: {given}"
     yield (
         f"(EngineCore pid={pid}) INFO Initializing a V1 LLM engine (v{_VERSION}) with config: "
