@@ -50,7 +50,7 @@ def test_sigkill_of_the_harness(
     with playing(case_folder, *faults, seconds=SECONDS.get(phase, 60)) as harness:
         wait_for_phase(harness, phase)
         harness.kill()
-        until(gone, "everything is gone", 10)
+        until(gone, "everything is gone", 20)
     report = json.loads((case_folder / "guardian.json").read_text(encoding="utf-8"))
     assert "ended without a word" in report["what"]
     assert report["survivors"] == []
@@ -70,7 +70,7 @@ def test_a_signal_ends_the_run_in_order(
     with playing(case_folder, seconds=SECONDS.get(phase, 60)) as harness:
         wait_for_phase(harness, phase)
         harness.send_signal(number)
-        assert harness.wait(10) == Outcome.INTERRUPTED.exit_code
+        assert harness.wait(20) == Outcome.INTERRUPTED.exit_code
         assert gone()
     played = Played.read(case_folder)
     assert played.failures == [f"interrupted: {signal.Signals(number).name} ended the run"]
@@ -88,8 +88,8 @@ def test_a_second_signal_hurries_the_stop(
         harness.send_signal(number)
         wait_for_phase(harness, "stop")
         harness.send_signal(number)
-        assert harness.wait(10) == Outcome.INTERRUPTED.exit_code
+        assert harness.wait(20) == Outcome.INTERRUPTED.exit_code
         assert gone()
     played = Played.read(case_folder)
-    assert played.seconds["stop"] < 1
+    assert played.seconds["stop"] < 2.5
     assert len(played.record.proofs) == 4
