@@ -15,6 +15,7 @@ from e2e.errors import HarnessError
 from e2e.process.guardian import ownership, table
 from e2e.process.guardian.channel import Channel, Message
 from e2e.process.guardian.sightings import Sightings
+from e2e.process.log import last_lines
 
 _BOOT = (
     "import sys; sys.path.insert(0, sys.argv[1]); from guardian.main import main; "
@@ -59,7 +60,11 @@ class GuardianLink:
                 pass_fds=(theirs.fileno(), *keep),
                 start_new_session=True,
             )
-        ready = self.ask({**settings, "keep": list(keep)})
+        try:
+            ready = self.ask({**settings, "keep": list(keep)})
+        except BaseException:
+            self.end(0.0)
+            raise
         self.identity = table.Identity(self._process.pid, ready["start"])
         self.private = Path(ready["private"])
 
@@ -95,7 +100,9 @@ class GuardianLink:
                 if self._channel.closed or left <= 0:
                     raise HarnessError(
                         f"the guardian (pid {self._process.pid}) gives no answer",
-                        mend=f"see {self._stderr}",
+                        log=self._stderr,
+                        lines=last_lines(self._stderr),
+                        mend="its own log says why, if it was not killed",
                     )
                 self.collect(left)
             return self._answers.pop()

@@ -68,7 +68,7 @@ class Owner:
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        with ExitStack() as stack:
+        with signals.current().deferred(), ExitStack() as stack:
             stack.callback(kernel.adopt_orphans, kernel.adopts_orphans())
             kernel.adopt_orphans(True)
             settings = {
@@ -100,28 +100,23 @@ class Owner:
 
     def spawn(self, command: Command) -> OwnedProcess:
         """Launch a role. Raises ServerFailed when it cannot be started at all."""
-        answer = self._guardian.ask(
-            {
-                "do": "spawn",
-                "role": command.role,
-                "argv": command.argv,
-                "env": dict(command.env),
-                "cwd": str(command.cwd.resolve()),
-                "log": str(command.log.resolve()),
-            }
-        )
-        if answer["event"] == "failed":
-            stage = answer["stage"]
-            what = {"log": command.log, "folder": command.cwd, "program": command.argv[0]}[stage]
-            raise ServerFailed(
-                f"cannot launch: {stage} {what}: {os.strerror(answer['errno'])}",
-                role=command.role,
-                mend=_MENDS[stage],
+        with signals.current().deferred():
+            answer = self._guardian.ask(
+                {
+                    "do": "spawn",
+                    "role": command.role,
+                    "argv": command.argv,
+                    "env": dict(command.env),
+                    "cwd": str(command.cwd.resolve()),
+                    "log": str(command.log.resolve()),
+                }
             )
-        leader = table.Identity(answer["pid"], answer["start"])
-        process = OwnedProcess(self, command.role, leader, command.log)
-        self.processes[command.role] = process
-        return process
+            if answer["event"] == "failed":
+                raise _launch_failure(command, answer["stage"], answer["errno"])
+            leader = table.Identity(answer["pid"], answer["start"])
+            process = OwnedProcess(self, command.role, leader, command.log)
+            self.processes[command.role] = process
+            return process
 
     @property
     def guardian_problem(self) -> str | None:
@@ -218,6 +213,15 @@ class Owner:
             sweep.remove_folder(str(self.private))
             if not survivors:
                 Path(self.marker).unlink(missing_ok=True)
+
+
+def _launch_failure(command: Command, stage: str, number: int) -> ServerFailed:
+    what = {"log": command.log, "folder": command.cwd, "program": command.argv[0]}[stage]
+    return ServerFailed(
+        f"cannot launch: {stage} {what}: {os.strerror(number)}",
+        role=command.role,
+        mend=_MENDS[stage],
+    )
 
 
 def _short_temporary_folder() -> str:

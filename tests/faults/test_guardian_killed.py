@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from e2e.errors import Outcome
-from e2e.process import reap
+from e2e.errors import HarnessError, Outcome
+from e2e.process import Owner, reap
 from e2e.process.guardian import ownership, runs, table
 from tests.faults.playing import Played, playing, wait_for_phase
 from tests.faults.setting import until
@@ -56,6 +56,17 @@ def test_the_harness_ends_everything_and_says_so(
     assert any("ended by itself: signal 9" in failure for failure in played.failures)
     assert len(played.record.proofs) == 4
     assert runs.run_files(str(host_folder)) == []
+
+
+def test_a_guardian_that_cannot_start_is_named_with_its_last_words(
+    case_folder: Path, host_folder: Path
+) -> None:
+    host_folder.mkdir()
+    (host_folder / "runs").write_text("in the way")
+    with pytest.raises(HarnessError, match="gives no answer") as caught, Owner("run", case_folder):
+        raise AssertionError("entered")
+    assert "NotADirectoryError" in caught.value.lines[-1]
+    assert caught.value.log == case_folder / "guardian.log"
 
 
 def test_a_stopped_guardian_does_not_stop_the_harness(case_folder: Path, host_folder: Path) -> None:

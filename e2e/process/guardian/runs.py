@@ -66,7 +66,7 @@ def run_files(host: str) -> list[str]:
     folder = os.path.dirname(run_file(host, ""))
     try:
         return [os.path.join(folder, name) for name in sorted(os.listdir(folder))]
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
 
 
