@@ -13,6 +13,7 @@ from e2e.evidence.case import CaseEvidence
 from e2e.profile.model import Profile
 
 CASE = "baseline-eager"
+AFD_CASE = "afd-eager-1a1f"
 
 
 class At:
@@ -37,8 +38,8 @@ def opted_in() -> Profile:
     return chosen
 
 
-def evidence_in(folder: Path, reporter: At | None = None) -> CaseEvidence:
-    return session.open_evidence(folder, "run-of-a-test", "canary-cpu", CASE, reporter)
+def evidence_in(folder: Path, reporter: At | None = None, case: str = CASE) -> CaseEvidence:
+    return session.open_evidence(folder, "run-of-a-test", "canary-cpu", case, reporter)
 
 
 def canary(chosen: Profile, variables: Mapping[str, str]) -> Path:
