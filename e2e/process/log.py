@@ -6,7 +6,11 @@ import re
 from pathlib import Path
 
 _TAIL_BYTES = 1 << 16
+_HEAD_BYTES = 16 << 20
 _LONGEST_LINE = 400
+_ERROR = re.compile(
+    r"(?:^|[\s.)])(?:[A-Z]\w*(?:Error|Exception)|KeyboardInterrupt): ?(?!.*warning)"
+)
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -27,6 +31,23 @@ def last_lines(path: Path, count: int = 20) -> list[str]:
         lines[0] = f"…{lines[0][-_LONGEST_LINE + 1 :]}"
     readable = (_CONTROL.sub("", line).rstrip() for line in lines)
     return [_cut(line) for line in readable if line][-count:]
+
+
+def first_error(path: Path) -> list[str]:
+    """The first line that names an exception, with up to two lines before it: where a chain of
+    failures began, which the last lines often only echo. Reads at most 16 MiB; empty where there
+    is none."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(_HEAD_BYTES)
+    except OSError:
+        return []
+    lines = data.decode("utf-8", "replace").split("\n")
+    for place, line in enumerate(lines):
+        if _ERROR.search(line[:_LONGEST_LINE]):
+            around = lines[max(0, place - 2) : place + 1]
+            return [_cut(_CONTROL.sub("", shown).rstrip()) for shown in around if shown.strip()]
+    return []
 
 
 def _cut(line: str) -> str:

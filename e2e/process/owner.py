@@ -124,7 +124,9 @@ class Owner:
         return self._guardian.died or self._guardian.stuck
 
     def check(self) -> None:
-        """Raises HarnessError when the guardian is gone or stuck: without it nothing may go on."""
+        """Raises HarnessError when the guardian is gone or stuck: without it nothing may go on;
+        and SignalReceived when a signal has come and may end what polls this."""
+        signals.current().check()
         if problem := self.guardian_problem:
             raise HarnessError(problem, mend="the kernel's log may tell who or what did that")
 

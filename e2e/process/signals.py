@@ -35,6 +35,12 @@ class Interruption:
         """Whether whoever sends the signals has lost patience."""
         return len(self._received) > 1
 
+    def check(self) -> None:
+        """Raise a signal that has come, for whoever polls: what is raised in the midst of a
+        destructor or a callback of the garbage collector is lost."""
+        if self._allowed and self._received:
+            raise self._error()
+
     @contextmanager
     def deferred(self) -> Iterator[None]:
         """For what must not be broken off: a signal waits until it is over."""
@@ -57,7 +63,10 @@ class Interruption:
     def _raise_if_due(self) -> None:
         if self._allowed and self._received and not self._raised:
             self._raised = True
-            raise SignalReceived(f"{self._received[0].name} ended the run")
+            raise self._error()
+
+    def _error(self) -> SignalReceived:
+        return SignalReceived(f"{self._received[0].name} ended the run")
 
 
 @contextmanager

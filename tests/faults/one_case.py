@@ -23,6 +23,7 @@ from tests.faults.setting import POLL_SECONDS, health, plan_of, standin
 from tests.faults.standin.faults import Orders
 
 RUN = "run-of-faults"
+READY_SECONDS = 10.0
 
 
 class Teller:
@@ -70,8 +71,11 @@ def serve(
     plan: CasePlan, evidence: CaseEvidence, owner: Owner, process: OwnedProcess, seconds: float
 ) -> None:
     with evidence.phase("ready"):
+        deadline = time.monotonic() + READY_SECONDS
         while health(plan.ports[0]) != 200:
             check(owner, process)
+            if time.monotonic() > deadline:
+                raise ServerFailed("was not ready in time", role=process.role)
     with evidence.phase("evaluate"):
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:

@@ -54,7 +54,6 @@ def test_nothing_is_left(case_folder: Path, host_folder: Path, seed: int) -> Non
         until(lambda: harness.poll() is not None, "the harness has ended", 20)
     if segment.exists():  # its maker was gone before anybody could look: named, and left alone
         segment.unlink()
-        assert {"exit", "kill"} & {fault.what for fault in faults}
         assert str(segment) in "".join(file.read_text() for file in case_folder.glob("*.json"))
     until(lambda: not leases_held(host_folder), "the leases are free", 5)
     for file in case_folder.glob("*.json"):

@@ -22,9 +22,8 @@ from .channel import Channel, Message
 from .launch import LaunchError, launch
 from .sightings import Sightings
 
-LOOK_SECONDS = 2.0
-EAGER_LOOK_SECONDS = 0.1
-EAGER_SECONDS = 1.0
+SHORTEST_LOOK_SECONDS = 0.02
+LONGEST_LOOK_SECONDS = 2.0
 REPORT = "guardian.json"
 
 
@@ -39,7 +38,7 @@ class Guardian:
         self._leaders: dict[str, table.Identity] = {}
         self._outbox: list[Message] = []
         self._looked = 0.0
-        self._eager_until = 0.0
+        self._interval = SHORTEST_LOOK_SECONDS
         self._created = kernel.watch(segments.FOLDER)
         self._run = runs.RunFile(settings["marker"])
         self._private = os.path.join(settings["temporary"], f"afd-e2e-{os.urandom(6).hex()}")
@@ -63,7 +62,7 @@ class Guardian:
             for descriptor in ready.intersection(news):
                 os.read(descriptor, 1 << 16)
             if self._created in ready:
-                self._eager_until = time.monotonic() + EAGER_SECONDS
+                self._interval = SHORTEST_LOOK_SECONDS
             if self._channel.fileno() in ready:
                 for message in self._channel.receive():
                     if message["do"] == "end":
@@ -77,11 +76,9 @@ class Guardian:
         self._harness_lost()
 
     def _pause(self) -> float:
-        """Seconds until the next look: soon after a launch, and after something appeared in
-        /dev/shm, whose owner may not live long; else seldom."""
-        now = time.monotonic()
-        often = now < self._eager_until
-        return max(0.0, self._looked + (EAGER_LOOK_SECONDS if often else LOOK_SECONDS) - now)
+        """Seconds until the next look. Soon after a launch, and after something appeared in
+        /dev/shm, whose owner may not live long; then ever more seldom."""
+        return max(0.0, self._looked + self._interval - time.monotonic())
 
     def _obey(self, message: Message) -> None:
         if message["do"] == "look":
@@ -101,7 +98,7 @@ class Guardian:
         leader = table.identity_of_child(pid)
         self._leaders[role] = leader
         self._outbox.append({"event": "spawned", **leader._asdict()})
-        self._eager_until = time.monotonic() + EAGER_SECONDS
+        self._interval = SHORTEST_LOOK_SECONDS
         self._note(None)
 
     def _reap(self) -> None:
@@ -142,6 +139,7 @@ class Guardian:
             )
             self._sightings.look(shares, ports=ports)
         self._looked = time.monotonic()
+        self._interval = min(2 * self._interval, LONGEST_LOOK_SECONDS)
         waiting = [message for message in self._outbox if message["event"] != "sighted"]
         self._outbox = [*waiting, {"event": "sighted", **self._sightings.as_message()}]
         if len(self._sightings.shared) + len(self._sightings.sockets) > held:

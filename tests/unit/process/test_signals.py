@@ -16,6 +16,9 @@ def send(number: int = signal.SIGTERM) -> None:
     os.kill(os.getpid(), number)
 
 
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_first_signal_is_raised_at_once(number: int) -> None:
     with pytest.raises(SignalReceived, match=signal.Signals(number).name), interruptible():
@@ -83,6 +86,19 @@ def test_no_library_on_the_way_swallows_it() -> None:
 
     with pytest.raises(SignalReceived), interruptible():
         asyncio.run(careless())
+
+
+def test_what_a_destructor_swallows_is_raised_by_the_next_check() -> None:
+    class Careless:
+        def __del__(self) -> None:
+            send()
+
+    with interruptible() as interruption:
+        Careless()
+        with interruption.deferred():
+            interruption.check()
+        with pytest.raises(SignalReceived):
+            interruption.check()
 
 
 def test_in_another_thread_nothing_is_changed() -> None:
