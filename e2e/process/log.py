@@ -34,7 +34,7 @@ def last_lines(path: Path, count: int = 20) -> list[str]:
 
 
 def first_error(path: Path) -> list[str]:
-    """The first line that names an exception, with up to two lines before it: where a chain of
+    """The first line that names an exception, with up to two lines on either side: where a chain of
     failures began, which the last lines often only echo. Reads at most 16 MiB; empty where there
     is none."""
     try:
@@ -45,7 +45,7 @@ def first_error(path: Path) -> list[str]:
     lines = data.decode("utf-8", "replace").split("\n")
     for place, line in enumerate(lines):
         if _ERROR.search(line[:_LONGEST_LINE]):
-            around = lines[max(0, place - 2) : place + 1]
+            around = lines[max(0, place - 2) : place + 3]
             return [_cut(_CONTROL.sub("", shown).rstrip()) for shown in around if shown.strip()]
     return []
 

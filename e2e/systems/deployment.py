@@ -17,6 +17,7 @@ from e2e.evidence.record import RoleRecord
 from e2e.plan import CasePlan, RolePlan
 from e2e.process import Command, OwnedProcess, Owner, ProcessInfo
 from e2e.process.guardian.table import is_alive
+from e2e.process.log import first_error
 from e2e.process.signals import current
 from e2e.systems.environment import role_environment
 from e2e.systems.executable import resolve
@@ -85,8 +86,8 @@ class Deployment:
             " and ".join(f"{role.plan.role} {what}" for role, what in dead),
             role=first.plan.role,
             log=first.process.log,
-            lines=first.process.last_lines(_LAST_LINES),
-            mend="the end of its log shows why",
+            lines=_why(first.process),
+            mend="its log shows why, often at its first error",
         )
 
     def wait_until_generating(self) -> None:
@@ -240,6 +241,13 @@ def _spawn(role: RolePlan, owner: Owner, evidence: CaseEvidence, api_key: str) -
     live = LiveRole(role, process)
     evidence.role(evidence.record.roles[-1].model_copy(update={"pid": process.pid}))
     return live
+
+
+def _why(process: OwnedProcess) -> list[str]:
+    """The last lines of a role's log, and its first error before them."""
+    last = process.last_lines(_LAST_LINES)
+    first = [line for line in first_error(process.log) if line not in last]
+    return [*first, "...", *last] if first else last
 
 
 def _ended(code: int | None) -> str:
