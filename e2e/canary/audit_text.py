@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 _NOTE = """\
 Noticed: the number after #### is another, the text is another (both teacher-forced), the
 fingerprint is beyond its limit for servers of that dtype. Experts, heads and router rows: all;
-other rows: those of each layer that matter least. Effects are root mean square nats."""
+other rows: those of each layer that matter least. Smallest effects are in nats."""
 
 
 def table(report: AuditReport) -> str:

@@ -96,7 +96,7 @@ def row_matrices(family: Family) -> Iterator[tuple[str, int, str]]:
             for expert in range(family.experts):
                 name = family.expert_tensor(layer, expert, projection)
                 yield f"expert {projection} row", layer, name
-    for label, name in family.attention.items():
+    for label, name in family.matrices.items():
         for layer in range(family.layers):
             yield f"{label} row", layer, name.format(layer=layer)
 

@@ -54,13 +54,15 @@ def compare(
     token_ids: Sequence[int] | None,
     top_logprobs: Sequence[Mapping[int, float]] | None,
 ) -> float | None:
-    """Root mean square of the differences of log-probabilities (nats), over all entries of all
-    compared tokens.
+    """The largest difference that a token shows: of all compared tokens the largest root mean
+    square, over a token's entries, of the differences of log-probabilities (nats).
 
-    Compared is up to and including the first token that differs: so far both have seen the same
-    text. An entry is a token id in the list of either side. Where the other side's list lacks it,
-    its log-probability there is at most that of the list's last place, which bounds the difference
-    from below. The end-of-text token may be left out by a server.
+    Noise differs little from token to token, while most changes to a model show in few tokens: an
+    average over an answer would hide them. Compared is up to and including the first token that
+    differs: so far both have seen the same text. An entry is a token id in the list of either
+    side. Where the other side's list lacks it, its log-probability there is at most that of the
+    list's last place, which bounds the difference from below. The end-of-text token may be left
+    out by a server.
 
     None: log-probabilities are missing, which is no agreement. Infinite: a number is not finite,
     or the answer ends early or goes on with no token that differs.
@@ -79,19 +81,15 @@ def compare(
         return None
     if not all(math.isfinite(value) for top in top_logprobs[:compared] for value in top.values()):
         return math.inf
-    squares = [
-        square
+    return max(
+        _token_distance(dict(ours), theirs)
         for ours, theirs in zip(expected.top_logprobs[:compared], top_logprobs, strict=False)
-        for square in _squares(dict(ours), theirs)
-    ]
-    return math.sqrt(sum(squares) / len(squares))
+    )
 
 
-def _squares(ours: Mapping[int, float], theirs: Mapping[int, float]) -> list[float]:
-    """Squared differences, one an entry of either list."""
-    places = len(ours)
+def _token_distance(ours: Mapping[int, float], theirs: Mapping[int, float]) -> float:
     our_last = min(ours.values())
-    their_last = sorted(theirs.values(), reverse=True)[:places][-1]
+    their_last = sorted(theirs.values(), reverse=True)[: len(ours)][-1]
     differences = []
     for token in ours.keys() | theirs.keys():
         if token not in theirs:
@@ -100,4 +98,4 @@ def _squares(ours: Mapping[int, float], theirs: Mapping[int, float]) -> list[flo
             differences.append(max(0.0, theirs[token] - our_last))
         else:
             differences.append(theirs[token] - ours[token])
-    return [difference * difference for difference in differences]
+    return math.hypot(*differences) / math.sqrt(len(differences))

@@ -79,7 +79,9 @@ def noise(
     ways: tuple[Callable[[Any, Sequence[Lesson]], list[Tensor]], ...] = (_alone, _batch, _decode)
     largest = {}
     for dtype in DTYPES:
-        model = copy.deepcopy(network.model).to(getattr(torch, dtype))
+        model = copy.deepcopy(network.model)
+        for parameter in model.parameters():  # buffers, the rotary frequencies, stay in float32
+            parameter.data = parameter.data.to(getattr(torch, dtype))
         with torch.no_grad():
             largest[dtype] = max(
                 distance(expectations, [told(logits) for logits in way(model, lessons)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -65,6 +66,18 @@ def gap(logits: Tensor, chosen: int) -> Tensor:
     """[tokens]: lead of the last chosen expert over the first that is not."""
     best = logits.topk(chosen + 1, dim=-1).values
     return best[:, -2] - best[:, -1]
+
+
+def shortfall(logits: Tensor, chosen: int, share: float, margin: float) -> Tensor:
+    """0 where at least `share` of the tokens choose each expert, with a lead of `margin`; more the
+    further each expert's nearest tokens are from that. It reaches experts that no token chooses."""
+    from torch.nn import functional
+
+    best = logits.topk(chosen + 1, dim=-1).values
+    last, next_one = best[:, -2:-1], best[:, -1:]
+    lead = logits - next_one.where(logits >= last, last)
+    nearest = lead.topk(math.ceil(share * len(logits)), dim=0).values
+    return functional.relu(1 - nearest / margin).mean()
 
 
 def share(logits: Tensor, chosen: int) -> Tensor:

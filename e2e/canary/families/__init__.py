@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from e2e.canary.families import qwen3_moe
+from e2e.canary.families import deepseek_v2, qwen3_moe
 from e2e.canary.families.family import Family
 from e2e.errors import SetupMissing
 
-_FAMILIES = {family.name: family for family in (qwen3_moe.FAMILY,)}
+_FAMILIES = {family.name: family for family in (qwen3_moe.FAMILY, deepseek_v2.FAMILY)}
 
 
 def find(name: str) -> Family:

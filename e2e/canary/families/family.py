@@ -13,7 +13,7 @@ class Family:
     """`config` is config.json but for vocabulary and special tokens. Tensor names are those of
     the published checkpoints, with `{layer}`, `{expert}` and `{projection}` to be filled in.
 
-    `attention` names every matrix of the attention whose rows may be disturbed. Rows of `query`
+    `matrices` names all others of a layer whose rows may be disturbed. Rows of `query`
     and columns of `output` belong to the heads in equal, consecutive shares. `moe_layers` are the
     layers with routed experts.
     """
@@ -25,7 +25,7 @@ class Family:
     heads: int
     router: str
     expert: str
-    attention: Mapping[str, str]
+    matrices: Mapping[str, str]
     query: str
     output: str
 

@@ -40,7 +40,7 @@ FAMILY = Family(
     heads=4,
     router="model.layers.{layer}.mlp.gate.weight",
     expert="model.layers.{layer}.mlp.experts.{expert}.{projection}_proj.weight",
-    attention={
+    matrices={
         "query": _ATTENTION + "q_proj.weight",
         "key": _ATTENTION + "k_proj.weight",
         "value": _ATTENTION + "v_proj.weight",
