@@ -12,7 +12,7 @@ from e2e.errors import HarnessError, Interrupted, Outcome
 from e2e.evidence.case import CaseEvidence
 from e2e.plan import CasePlan
 from e2e.process import Owner
-from e2e.process.signals import interruptible
+from e2e.process.signals import current, interruptible
 from e2e.profile.model import Profile
 from e2e.systems.deployment import Deployment, launch
 
@@ -30,10 +30,12 @@ def run_case(plan: CasePlan, evidence: CaseEvidence) -> None:
 def proven_deployment(plan: CasePlan, evidence: CaseEvidence) -> Iterator[Deployment]:
     """A running deployment that has generated a token and shows what its profile claims.
 
-    Each proof takes a picture on entry and must find it again on exit.
+    Each proof takes a picture on entry and must find it again on exit. A signal ends the body,
+    never a launch, a stop or a proof.
     """
     doctor.require(plan, evidence)
     with (
+        current().deferred(),
         leases.hold(uuids(plan.devices), plan.ports, holder=evidence.record.run_id) as held,
         Owner(evidence.record.run_id, evidence.folder, held) as owner,
         proofs.device_memory_returns(plan, owner, evidence),
@@ -41,7 +43,10 @@ def proven_deployment(plan: CasePlan, evidence: CaseEvidence) -> Iterator[Deploy
         proofs.ports_released(plan, owner, evidence),
         proofs.no_process_left(plan, owner, evidence),
         launch(plan, owner, evidence) as deployment,
+        current().allowed(),
     ):
+        for warning in held.warnings:
+            evidence.note(warning)
         deployment.wait_until_generating()
         claims.prove(plan, deployment, evidence)
         yield deployment

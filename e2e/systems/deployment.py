@@ -44,9 +44,15 @@ class Deployment:
     """The live roles of a case, in launch order. Any role's death fails whatever waits for it."""
 
     def __init__(
-        self, plan: CasePlan, roles: dict[str, LiveRole], api_key: str, evidence: CaseEvidence
+        self,
+        plan: CasePlan,
+        roles: dict[str, LiveRole],
+        api_key: str,
+        owner: Owner,
+        evidence: CaseEvidence,
     ) -> None:
         self.plan = plan
+        self._owner = owner
         self.roles = roles
         self._api_key = api_key
         self._evidence = evidence
@@ -68,7 +74,9 @@ class Deployment:
 
     def check_alive(self) -> None:
         """Raises ServerFailed naming the roles that have exited, or the engines and workers that a
-        role has lost since it was ready, with the last lines of its log."""
+        role has lost since it was ready, with the last lines of its log; HarnessError when the
+        guardian is gone."""
+        self._owner.check()
         dead = [
             (role, _ended(code))
             for role in self.roles.values()
@@ -171,6 +179,7 @@ class Deployment:
             forced_kill=report.forced_kill,
             stop_seconds=round(report.seconds, 2),
             peak_memory_mib=round(peak, 1),
+            pids_seen=role.process.pids_seen(),
         )
         if report.forced_kill:
             self._evidence.failure(
@@ -206,7 +215,7 @@ def launch(plan: CasePlan, owner: Owner, evidence: CaseEvidence) -> Iterator[Dep
     api_key = secrets.token_urlsafe(24)
     evidence.secrets.append(api_key)
     roles: dict[str, LiveRole] = {}
-    deployment = Deployment(plan, roles, api_key, evidence)
+    deployment = Deployment(plan, roles, api_key, owner, evidence)
     try:
         with evidence.phase("launch"):
             for role in plan.roles:

@@ -12,5 +12,7 @@ def test_case(case_id: CaseId, case_profile, evidence) -> None:
     from e2e.run import execute
 
     outcome = execute(case_profile, case_id.case, os.environ, evidence)
+    if outcome is Outcome.INTERRUPTED:
+        pytest.exit(explain(evidence), returncode=outcome.exit_code)
     if outcome is not Outcome.PASSED:
         pytest.fail(explain(evidence), pytrace=False)
