@@ -47,8 +47,7 @@ def audit(folder: Path, progress: Callable[[str], None]) -> AuditReport:
         saved = network.load(folder)
         tokenizer = load_tokenizer(folder)
         lessons = [lesson(tokenizer, a.doc_id, a.prompt, a.text) for a in known.answers]
-        replay = sensitivity.Replay(saved, lessons)
-        as_it_is = [reference.told(logits) for logits in replay.from_layer(0)]
+        as_it_is = reference.answers(saved, lessons)
         effects = sensitivity.effects(saved, lessons, known.answers, progress)
     return AuditReport(
         canary=known,

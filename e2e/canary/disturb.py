@@ -29,6 +29,11 @@ class Disturbance:
     touches: tuple[str, ...]
     apply: Callable[[Tensors], None]
 
+    @property
+    def within_mlp(self) -> bool:
+        """Nothing before the layer's experts and router computes otherwise."""
+        return all(".mlp." in name for name in self.touches)
+
 
 def zero_expert(family: Family, layer: int, expert: int) -> Disturbance:
     name = family.expert_tensor(layer, expert, "down")

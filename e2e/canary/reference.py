@@ -49,6 +49,14 @@ def expected(network: Network, lessons: Sequence[Lesson]) -> list[Expected]:
     ]
 
 
+def answers(network: Network, lessons: Sequence[Lesson]) -> list[Told]:
+    """As a server of the network would answer in float32."""
+    import torch
+
+    with torch.no_grad():
+        return [told(network.answer_logits(lesson)) for lesson in lessons]
+
+
 def told(logits: Tensor) -> Told:
     """Of logits [answer tokens, vocabulary]."""
     ids, values = _top(logits)
@@ -60,11 +68,11 @@ def told(logits: Tensor) -> Told:
     )
 
 
-def distance(expectations: Sequence[Expected], answers: Sequence[Told]) -> float:
+def distance(expectations: Sequence[Expected], given: Sequence[Told]) -> float:
     """The largest of all prompts, as an evaluation judges each prompt by itself."""
     distances = [
         compare(ours, theirs.token_ids, theirs.top_logprobs)
-        for ours, theirs in zip(expectations, answers, strict=True)
+        for ours, theirs in zip(expectations, given, strict=True)
     ]
     return max(float("inf") if one is None else one for one in distances)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from e2e.canary import disturb
 from e2e.canary.disturb import Disturbance
@@ -17,6 +17,7 @@ from e2e.canary.lessons import Lesson
 from e2e.canary.manifest import Expected
 from e2e.canary.network import Network
 from e2e.canary.reference import distance, told
+from e2e.canary.replay import Replay
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -54,54 +55,11 @@ def effects(
     found = []
     for count, disturbance in enumerate(chosen, 1):
         with disturb.disturbed(network.tensors, disturbance):
-            logits = replay.from_layer(disturbance.layer)
+            logits = replay.logits(disturbance)
         found.append(_effect(disturbance, logits, lessons, expectations))
         if count % _REPORT_EVERY == 0 or count == len(chosen):
             progress(f"{count} of {len(chosen)} disturbances measured")
     return found
-
-
-class Replay:
-    """Runs the lessons again from a layer on, with what reached that layer undisturbed."""
-
-    def __init__(self, network: Network, lessons: Sequence[Lesson]) -> None:
-        import torch
-
-        self._network = network
-        self._lessons = lessons
-        self._seen: list[list[tuple[Any, dict[str, Any]]]] = []
-        handles = [
-            layer.register_forward_pre_hook(
-                lambda _, arguments, keywords: self._seen[-1].append((arguments[0], keywords)),
-                with_kwargs=True,
-            )
-            for layer in network.layers
-        ]
-        try:
-            with torch.no_grad():
-                for lesson in lessons:
-                    self._seen.append([])
-                    network.answer_logits(lesson)
-        finally:
-            for handle in handles:
-                handle.remove()
-
-    def from_layer(self, first: int) -> list[Tensor]:
-        """Answer logits of each lesson."""
-        import torch
-
-        model = self._network.model
-        answers = []
-        with torch.no_grad():
-            for lesson, seen in zip(self._lessons, self._seen, strict=True):
-                states = seen[first][0]
-                for layer, (_, keywords) in zip(
-                    self._network.layers[first:], seen[first:], strict=True
-                ):
-                    states = layer(states, **keywords)
-                states = model.model.norm(states[0, -len(lesson.answer) :])
-                answers.append(model.lm_head(states))
-        return answers
 
 
 def _effect(

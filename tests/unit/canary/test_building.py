@@ -11,8 +11,9 @@ torch = pytest.importorskip("torch", reason="canaries are built with torch (make
 
 from e2e import canary  # noqa: E402
 from e2e.canary import disturb, families, fingerprint, manifest, network, reference  # noqa: E402
-from e2e.canary.lessons import lesson, load_tokenizer  # noqa: E402
+from e2e.canary.lessons import Lesson, lesson, load_tokenizer  # noqa: E402
 from e2e.canary.manifest import CanaryManifest  # noqa: E402
+from e2e.canary.replay import Replay  # noqa: E402
 from e2e.errors import HarnessError, SetupMissing  # noqa: E402
 from e2e.oracle import dataset  # noqa: E402
 
@@ -33,15 +34,15 @@ def known(folder: Path) -> CanaryManifest:
     return read
 
 
+def lessons_of(folder: Path, known: CanaryManifest) -> list[Lesson]:
+    tokenizer = load_tokenizer(folder)
+    return [lesson(tokenizer, a.doc_id, a.prompt, a.text) for a in known.answers]
+
+
 def distance_of(folder: Path, known: CanaryManifest) -> float:
-    """Largest distance of the folder's weights to the fingerprint, computed in float32."""
-    saved, tokenizer = network.load(folder), load_tokenizer(folder)
-    with torch.no_grad():
-        told = [
-            reference.told(saved.answer_logits(lesson(tokenizer, a.doc_id, a.prompt, a.text)))
-            for a in known.answers
-        ]
-    return reference.distance(known.answers, told)
+    """Of the folder's weights, computed in float32, to the fingerprint."""
+    given = reference.answers(network.load(folder), lessons_of(folder, known))
+    return reference.distance(known.answers, given)
 
 
 def test_margins_and_bands_are_wide(known: CanaryManifest):
@@ -115,6 +116,26 @@ def test_a_checkpoint_disturbed_on_disk_is_noticed(
     loaded = fingerprint.load(copy)
     assert loaded is not None
     assert distance_of(copy, known) > loaded.limit("bfloat16")
+
+
+@pytest.mark.parametrize("layer", [0, 1])
+def test_what_is_computed_again_is_what_the_whole_network_computes(
+    folder: Path, known: CanaryManifest, layer: int
+):
+    saved, lessons = network.load(folder), lessons_of(folder, known)
+    replay, family = Replay(saved, lessons), saved.family
+    for change in (
+        disturb.zero_expert(family, layer, 1),
+        disturb.scale_row("router row", family.router.format(layer=layer), layer, 2, 2.0),
+        disturb.zero_head(family, layer, 3),
+        disturb.swap_queries(family, layer, 0, 2),
+    ):
+        with disturb.disturbed(saved.tensors, change), torch.no_grad():
+            whole = [saved.answer_logits(one) for one in lessons]
+            again = replay.logits(change)
+        for one, other in zip(whole, again, strict=True):
+            torch.testing.assert_close(one, other)
+    assert distance_of(folder, known) < known.bands["float32"].limit
 
 
 def test_the_audit_tells_what_is_noticed_and_whether_weights_were_changed(
