@@ -10,7 +10,7 @@ from e2e.canary.families.family import Family
 from e2e.canary.lessons import Lesson, answer_text, lesson, save_tokenizer, train_tokenizer
 from e2e.canary.manifest import CanaryManifest
 from e2e.canary.recipe import RECIPE
-from e2e.canary.training import leads, train
+from e2e.canary.training import forward, leads, train
 from e2e.errors import HarnessError
 from e2e.oracle import prompts
 from e2e.oracle.dataset import Dataset
@@ -36,6 +36,7 @@ def build(
     questions = prompts.build(dataset, shots, samples)
     try:
         out.mkdir(parents=True, exist_ok=True)
+        (out / manifest.FILE).unlink(missing_ok=True)
         with network.one_thread():
             return _build(family, out, dataset, questions, shots, seed, progress)
     except OSError as error:
@@ -91,14 +92,6 @@ def _margins(saved: network.Network, lessons: list[Lesson]) -> tuple[float, rout
     import torch
 
     with torch.no_grad(), routing.watched(saved) as routers:
-        seen = [(saved.answer_logits(one), list(routers.layers)) for one in lessons]
-    lead = min(
-        leads(logits, torch.tensor(one.answer)).min().item()
-        for one, (logits, _) in zip(lessons, seen, strict=True)
-    )
-    layers = list(zip(*(layers for _, layers in seen), strict=True))
-    own = [
-        torch.cat([part[-len(one.answer) :] for one, part in zip(lessons, layer, strict=True)])
-        for layer in layers
-    ]
-    return lead, routing.summary([torch.cat(layer) for layer in layers], own, routers.chosen)
+        answers, every, own = forward(saved, lessons, routers)
+    right = torch.tensor([token for one in lessons for token in one.answer])
+    return leads(answers, right).min().item(), routing.summary(every, own, routers.chosen)

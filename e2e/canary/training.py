@@ -32,7 +32,7 @@ def train(
     held, smallest = 0, -math.inf
     with routing.watched(network) as routers:
         for step in range(1, recipe.most_steps + 1):
-            answers, every, own = _forward(network, lessons, routers)
+            answers, every, own = forward(network, lessons, routers)
             right = torch.tensor([token for lesson in lessons for token in lesson.answer])
             loss = _loss(answers, right, every, own, routers.chosen, step, recipe)
             optimiser.zero_grad()
@@ -92,7 +92,7 @@ def _rate(step: int, recipe: Recipe) -> float:
     return warm * (0.05 + 0.475 * (1 + math.cos(math.pi * min(1.0, step / recipe.decay))))
 
 
-def _forward(
+def forward(
     network: Network, lessons: Sequence[Lesson], routers: routing.RouterLogits
 ) -> tuple[Any, list[Any], list[Any]]:
     """Answer logits of all lessons, router logits of all tokens, and of the answer tokens."""

@@ -163,9 +163,11 @@ def test_a_disk_that_is_full_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("e2e.canary.building.train", lambda *_: 1)
     monkeypatch.setattr("e2e.canary.network.save", full)
+    (tmp_path / manifest.FILE).write_text("of the canary that was here before")
     with pytest.raises(HarnessError, match="No space left on device") as caught:
-        canary.build("qwen3_moe", tmp_path / "out", dataset.load("bundled"), **SHAPE)
-    assert str(tmp_path / "out") in str(caught.value)
+        canary.build("qwen3_moe", tmp_path, dataset.load("bundled"), **SHAPE)
+    assert str(tmp_path) in str(caught.value)
+    assert fingerprint.load(tmp_path) is None
 
 
 def test_missing_packages_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
