@@ -54,21 +54,20 @@ def guardian_of(pid: int) -> str | None:
 
 def settled(find: Callable[[table.Table], Rows], adopter: int) -> Rows:
     """`find` in a snapshot; that it finds nothing counts only when `adopter`, to whom every orphan
-    goes, has no child that the snapshot lacks.
+    goes, was handed none meanwhile.
 
     A snapshot is not atomic: a process that forks and ends faster than it is taken can be missing.
+    Its child is handed over before it is seen to be dead, so that it is in the adopter's next list.
     """
     rows: Rows = {}
     for _ in range(_TRIES):
         processes = table.snapshot()
+        children = table.children(adopter)
+        processes.update((row.pid, row) for row in map(table.read, children) if row is not None)
         rows = find(processes)
-        if rows or not _new_children(adopter, processes):
+        if rows or table.children(adopter) == children:
             break
     return rows
-
-
-def _new_children(adopter: int, processes: table.Table) -> bool:
-    return any(pid not in processes and not table.is_zombie(pid) for pid in table.children(adopter))
 
 
 def by_role(
