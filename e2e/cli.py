@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from e2e.errors import HarnessError, Outcome
+from e2e.errors import HarnessError, Outcome, ProfileError
 
 if TYPE_CHECKING:
     from e2e.evidence.record import CaseRecord
+    from e2e.profile import Profile
 
 _EPILOG = """\
 a first run, on any machine:
@@ -53,7 +54,16 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     plan = commands.add_parser("plan", help="print the exact commands of a profile; runs nothing")
-    _profile_and_case(plan)
+    plan.add_argument(
+        "profile", nargs="?", help="name or path as for run; default: all that are shipped"
+    )
+    part = plan.add_mutually_exclusive_group()
+    _case_option(part)
+    part.add_argument(
+        "--performance",
+        action="store_true",
+        help="native against AFD on equal hardware: servers, load and how it is judged",
+    )
     plan.add_argument("--json", action="store_true", help="one JSON document a case")
     plan.set_defaults(command=_plan)
 
@@ -126,6 +136,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def _profile_and_case(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("profile", help="name of a shipped profile, or the path of a YAML file")
+    _case_option(parser)
+
+
+def _case_option(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--case", action="append", metavar="ID", help="only this case (may be repeated)"
     )
@@ -146,20 +160,39 @@ def _canary_commands(commands: argparse._SubParsersAction[argparse.ArgumentParse
 
 
 def _plan(arguments: argparse.Namespace) -> int:
+    from e2e import profile
+
+    if arguments.profile is None and (arguments.case or arguments.performance):
+        raise ProfileError("--case and --performance are of one profile", mend="name it")
+    names = profile.names() if arguments.profile is None else [arguments.profile]
+    for name in names:
+        chosen = profile.load(profile.find(name))
+        for document in _documents(chosen, arguments):
+            print(document)
+    return 0
+
+
+def _documents(chosen: Profile, arguments: argparse.Namespace) -> Iterator[str]:
     import json
 
-    from e2e import plan_text, profile, session
-    from e2e.plan import plan_case
+    from e2e import plan_text, session
+    from e2e.plan import plan_case, plan_performance
 
-    chosen = profile.load(profile.find(arguments.profile))
     model = session.canary_folder(chosen, os.environ, build=None)
+    if arguments.performance:
+        for measurement in plan_performance(chosen, os.environ, model):
+            if arguments.json:
+                yield json.dumps(plan_text.measurement_as_json(measurement), indent=2)
+            else:
+                yield plan_text.measurement_as_shell(measurement)
+        return
     for case in session.choose_cases(chosen, arguments.case):
         plan = plan_case(chosen, case, os.environ, model)
-        if arguments.json:
-            print(json.dumps(plan_text.as_json(plan), indent=2))
-        else:
-            print(plan_text.as_shell(plan))
-    return 0
+        yield (
+            json.dumps(plan_text.as_json(plan), indent=2)
+            if arguments.json
+            else (plan_text.as_shell(plan))
+        )
 
 
 def _doctor(arguments: argparse.Namespace) -> int:

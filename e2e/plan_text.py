@@ -1,4 +1,4 @@
-"""A CasePlan as a JSON document, and as commands that can be pasted into a shell."""
+"""A plan as a JSON document, and as commands that can be pasted into a shell."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import shlex
 from dataclasses import asdict
 
-from e2e.plan import CasePlan, RolePlan
+from e2e.plan import CasePlan, LoadPlan, Measurement, RolePlan
 from e2e.plan.checks import checks
 
 _VARIABLE = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]*")
@@ -15,7 +15,36 @@ _VARIABLE = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]*")
 def as_json(plan: CasePlan) -> dict[str, object]:
     """`{profile, case, roles, evaluation, checks}`, and `inherited` where the profile extends
     another: the path of each key that it takes over, and from which profile."""
-    document: dict[str, object] = {
+    document = {
+        **_servers(plan),
+        "evaluation": asdict(plan.evaluation),
+        "checks": checks(plan),
+    }
+    if plan.inherited:
+        document["inherited"] = dict(plan.inherited)
+    return document
+
+
+def measurement_as_json(measurement: Measurement) -> dict[str, object]:
+    """`{profile, case, roles, load, judged_by}`; `load` has a command for each run."""
+    load = measurement.load
+    return {
+        **_servers(measurement.deployment),
+        "load": [
+            {
+                "seed": seed,
+                "counts": seed in load.seeds,
+                "argv": list(load.argv(seed)),
+                "env": {"set": dict(load.env_set)},
+            }
+            for seed in (*load.warm_up_seeds, *load.seeds)
+        ],
+        "judged_by": _judgement(load),
+    }
+
+
+def _servers(plan: CasePlan) -> dict[str, object]:
+    return {
         "profile": plan.profile,
         "case": plan.case,
         "roles": [
@@ -28,12 +57,7 @@ def as_json(plan: CasePlan) -> dict[str, object]:
             }
             for role in plan.roles
         ],
-        "evaluation": asdict(plan.evaluation),
-        "checks": checks(plan),
     }
-    if plan.inherited:
-        document["inherited"] = dict(plan.inherited)
-    return document
 
 
 def as_shell(plan: CasePlan) -> str:
@@ -45,6 +69,37 @@ def as_shell(plan: CasePlan) -> str:
         lines = [f"#   {path}: {source}" for path, source in plan.inherited.items()]
         blocks.append("\n".join(["# inherited:", *lines]))
     return "\n\n".join(blocks) + "\n"
+
+
+def measurement_as_shell(measurement: Measurement) -> str:
+    """The servers, each for a terminal of its own, and then the load, one run after another."""
+    plan, load = measurement.deployment, measurement.load
+    blocks = [f"# {plan.id}"]
+    blocks += [_command(role) for role in plan.roles]
+    blocks.append(_load(load))
+    blocks.append("\n".join(f"# {line}" for line in _judgement(load)))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _load(load: LoadPlan) -> str:
+    seeds = " ".join(map(str, (*load.warm_up_seeds, *load.seeds)))
+    settings = [f"{name}={shlex.quote(value)}" for name, value in load.env_set.items()]
+    words = ["env", *settings] if settings else []
+    command = " \\\n    ".join([*words, *_flags(load.argv("$seed"))])
+    warm_ups = len(load.warm_up_seeds)
+    return (
+        f"# load: once it answers, {warm_ups} to warm up and {len(load.seeds)} that count\n"
+        f"for seed in {seeds}; do\n  {command}\ndone"
+    )
+
+
+def _judgement(load: LoadPlan) -> list[str]:
+    return [
+        f"void: a run with fewer than {load.requests} completed requests",
+        "compared: mean and standard deviation over the runs of request_throughput, "
+        "output_throughput, mean_ttft_ms, mean_tpot_ms, mean_itl_ms, mean_e2el_ms",
+        "parity, not a win: a difference within one standard deviation",
+    ]
 
 
 def _command(role: RolePlan) -> str:
@@ -68,5 +123,8 @@ def _flags(argv: tuple[str, ...]) -> list[str]:
 
 
 def _quoted(word: str) -> str:
-    """Quoted for a shell; the variable that stands for an unknown model is left to expand."""
-    return f'"{word}"' if _VARIABLE.fullmatch(word) else shlex.quote(word)
+    """Quoted for a shell; what stands for an unknown model, and for the seed of a run, is left to
+    expand."""
+    if _VARIABLE.fullmatch(word) or word.endswith("$seed.json"):
+        return f'"{word}"'
+    return shlex.quote(word)

@@ -79,35 +79,13 @@ def plan_case(
             f"{profile.profile} has no case {case_id!r}" + did_you_mean(case_id, profile.cases),
             mend=f"its cases are {', '.join(profile.cases)}",
         )
-    return _plan(profile, case_id, case, variables, model)
+    return plan_as(profile, case_id, case, variables, model)
 
 
-def plan_performance(
-    profile: Profile, variables: Mapping[str, str], model: str | None
-) -> tuple[CasePlan, CasePlan]:
-    """The native and the AFD deployment that the profile's `performance` section compares, on the
-    same devices. Raises ProfileError (no such section) and SetupMissing."""
-    comparison = profile.performance
-    if comparison is None:
-        raise ProfileError(f"{profile.profile} has no performance section")
-    split = profile.cases[comparison.against]
-    shared = split.model_copy(
-        update={
-            "args": {**split.args, **comparison.args},
-            "execution": comparison.execution or split.execution,
-        }
-    )
-    alone = {"native": comparison.native, "attention": None, "ffn": None}
-    native = shared.model_copy(update=alone)
-    return (
-        _plan(profile, "performance-native", native, variables, model),
-        _plan(profile, f"performance-{comparison.against}", shared, variables, model),
-    )
-
-
-def _plan(
+def plan_as(
     profile: Profile, name: str, case: Case, variables: Mapping[str, str], model: str | None
 ) -> CasePlan:
+    """The plan of a case that need not be one of the profile's, under a name of its own."""
     where = variables.get(profile.model.variable) or model or f"${profile.model.variable}"
     http, connector = first_ports(profile, variables)
     return CasePlan(

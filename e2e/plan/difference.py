@@ -23,7 +23,7 @@ def to_set(
         **profile.environment.set,
         **case.environment.set,
         **(_SHOWS_UBATCHES if case.execution.dbo is not None else {}),
-        **_no_proxy(variables),
+        **no_proxy(variables),
         "VLLM_PLUGINS": _plugins(profile, case),
         **({VISIBLE: ",".join(devices)} if profile.hardware.backend == "gpu" else {}),
     }
@@ -53,8 +53,8 @@ def to_unset(
     return tuple(sorted(names - set(set_anyway)))
 
 
-def _no_proxy(variables: Mapping[str, str]) -> dict[str, str]:
-    """Keeps the proxies that are set, if any, from loopback."""
+def no_proxy(variables: Mapping[str, str]) -> dict[str, str]:
+    """What keeps the proxies that are set, if any, from loopback."""
     proxied = any(value for name, value in variables.items() if name.lower() in _PROXIES)
     if not proxied:
         return {}

@@ -184,6 +184,10 @@ def _check_performance(profile: View, performance: View) -> Iterator[Problem]:
     if against is None:
         return
     case = cases.sub(against)
+    if performance.says("execution"):
+        load = performance.sub("load")
+        traffic = Traffic(load.get("requests", int), load.get("concurrency", int))
+        yield from check_execution(case, performance.sub("execution"), traffic)
     if against not in cases.children:
         what = f"there is no case {against!r}{did_you_mean(against, cases.children)}"
         yield performance.at_value("against", what)

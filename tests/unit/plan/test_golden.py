@@ -27,9 +27,13 @@ def _plans(name: str) -> dict[str, object]:
         "AFD_BENCHMARK_ANYTHING": "1",
     }
     plans = [plan_case(chosen, case, variables, None) for case in chosen.cases]
+    documents: dict[str, object] = {plan.case: plan_text.as_json(plan) for plan in plans}
     if chosen.performance is not None:
-        plans += plan_performance(chosen, variables, None)
-    return {plan.case: plan_text.as_json(plan) for plan in plans}
+        documents |= {
+            measurement.deployment.case: plan_text.measurement_as_json(measurement)
+            for measurement in plan_performance(chosen, variables, None)
+        }
+    return documents
 
 
 @pytest.mark.parametrize("name", profile.names())

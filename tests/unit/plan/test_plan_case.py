@@ -7,7 +7,7 @@ import pytest
 
 from e2e import profile
 from e2e.errors import ProfileError
-from e2e.plan import CasePlan, plan_case, plan_performance
+from e2e.plan import CasePlan, plan_case
 
 _BASE = """\
 profile: mine
@@ -128,16 +128,3 @@ def test_unknown_case(plan) -> None:
     with pytest.raises(ProfileError) as caught:
         plan("canary-cpu/baseline-eagr")
     assert "has no case 'baseline-eagr'; did you mean 'baseline-eager'?" in caught.value.what
-
-
-def test_equal_hardware(flags) -> None:
-    large = profile.load(profile.find("qwen3_5-122b-8gpu"))
-    native, split = plan_performance(large, {"AFD_E2E_DEVICES": "0,2,4,6,1,3,5,7"}, None)
-    assert sorted(native.devices) == sorted(split.devices) == list("01234567")
-    assert (native.case, split.case) == ("performance-native", "performance-afd-eager-4a4f")
-    for role in (*native.roles, *split.roles):
-        assert flags(role)["--max-num-seqs"] == "64"
-        assert flags(role)["--max-num-batched-tokens"] == "8192"
-    assert (native.roles[0].dp, native.roles[0].ep) == (8, 8)
-    with pytest.raises(ProfileError, match="no performance section"):
-        plan_performance(profile.load(profile.find("canary-cpu")), {}, None)

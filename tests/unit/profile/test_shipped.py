@@ -1,9 +1,12 @@
 """The profiles that come with the project."""
 
 import json
+import os
+import resource
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -101,13 +104,50 @@ def test_all_are_loaded_and_planned_in_no_time() -> None:
     assert time.process_time() - begin < 0.5
 
 
-def test_nothing_heavy_is_imported() -> None:
-    heavy = ["aiohttp", "datasets", "jinja2", "matplotlib", "numpy", "pynvml", "torch", "vllm"]
-    program = (
-        "import sys; from e2e import gate, plan_text, profile; "
-        f"print(sorted(set({heavy}) & set(sys.modules)))"
-    )
+_HEAVY = ["aiohttp", "anyio", "datasets", "hypothesis", "jinja2", "matplotlib", "numpy", "pynvml"]
+_HEAVY += ["rich", "torch", "vllm"]
+_TELL_HEAVY = f"print(sorted(set({_HEAVY}) & set(sys.modules)))"
+_PLAN = "import sys; from e2e import gate, plan_text, profile; "
+_COLLECT = "import sys, pytest; pytest.main(['--collect-only', '-q', 'tests/e2e']); "
+
+
+@pytest.mark.parametrize("program", [_PLAN, _COLLECT], ids=["plan", "collect"])
+def test_nothing_heavy_is_imported(program: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        [sys.executable, "-c", program + _TELL_HEAVY],
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import pytest; pytest.main(['--collect-only', '-q', 'tests/e2e/test_cases.py'])",
+        "from e2e import cli; cli.main(['plan'])",
+    ],
+    ids=["collect", "plan"],
+)
+def test_all_profiles_take_less_than_a_second(program: str, tmp_path: Path) -> None:
+    """Of processor time, with bytecode in its place: the first of three fills it in."""
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    seconds = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=Path(__file__).parents[3],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    for name in _NAMES:
+        assert f"{name}/" in done.stdout
+    assert min(seconds) < 1
