@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from e2e.claims import log, processes
 from e2e.claims.packages import Packages
 from e2e.claims.processes import SeenProcess
 from e2e.devices import DeviceDriver, Inventory, look, resolve
 from e2e.plan import CasePlan, RolePlan
+
+if TYPE_CHECKING:
+    from e2e.oracle.request import Endpoint
 
 
 class HasPid(Protocol):
@@ -26,6 +30,8 @@ class Process(Protocol):
 
     def living(self) -> Sequence[HasPid]: ...
 
+    def stopped(self) -> AbstractContextManager[None]: ...
+
 
 class LiveRole(Protocol):
     @property
@@ -38,6 +44,11 @@ class LiveRole(Protocol):
 class Deployment(Protocol):
     @property
     def roles(self) -> Mapping[str, LiveRole]: ...
+
+    @property
+    def endpoint(self) -> Endpoint: ...
+
+    def check_alive(self) -> None: ...
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from e2e.claims import (
     checkpoint,
     connector,
+    crossing,
     execution,
     log,
     overlap,
@@ -52,7 +53,20 @@ def prove(
     with evidence.phase("claims"):
         seen = observe(plan, deployment, open_driver)
         evidence.record.software.update(versions.software(seen))
-        settle(judge_all(seen), evidence)
+        judgements = judge_all(seen)
+        if plan.afd is not None:
+            judgements.append(_crossing(plan, deployment))
+        settle(judgements, evidence)
+
+
+def _crossing(plan: CasePlan, deployment: Deployment) -> Judgement:
+    from e2e.oracle.client import probe
+
+    return crossing.prove(
+        deployment.roles["ffn"].process.stopped,
+        lambda seconds: probe(deployment.endpoint, seconds, deployment.check_alive),
+        plan.limits.probe,
+    )
 
 
 @contextmanager

@@ -37,7 +37,10 @@ def probe(endpoint: Endpoint, seconds: float, alive: Callable[[], None]) -> str 
     """Ask for one token. None: it was generated within `seconds`; else what came instead."""
     (question,) = build(dataset.load("bundled"), shots=0, samples=1)
     settings = RequestSettings(
-        max_tokens=1, request_seconds=seconds, stall_seconds=seconds, total_seconds=seconds
+        max_tokens=1,
+        request_seconds=seconds,
+        stall_seconds=2 * seconds,
+        total_seconds=2 * seconds,
     )
     (answer,) = ask(endpoint, [question], settings, alive, lambda answered, asked: None)
     if answer.finish_reason in ("length", "stop") and (answer.text or answer.completion_tokens):

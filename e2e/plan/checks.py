@@ -44,7 +44,8 @@ def _live(plan: CasePlan) -> list[str]:
         afd = plan.afd
         lines.append(
             f"live: {afd.connector} joins {afd.attention_ranks} Attention and {afd.ffn_ranks} FFN "
-            "ranks; Attention holds no expert weights, FFN no attention weights; tokens cross"
+            "ranks; no token comes while FFN is stopped; a connector that tells of weights tells "
+            "of none of the other role's"
         )
     if plan.scrub:
         lines.append(f"live: no process has {', '.join(plan.scrub)} in its environment")

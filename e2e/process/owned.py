@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,6 +69,16 @@ class OwnedProcess:
     def living(self) -> list[table.ProcessInfo]:
         """The leader and whatever else of this role is alive."""
         return self._owner.living_of(self.role)
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """All processes of the role held still by SIGSTOP; on exit they run on."""
+        processes = [row.identity for row in self.living()]
+        try:
+            table.send(processes, signal.SIGSTOP)
+            yield
+        finally:
+            table.send(processes, signal.SIGCONT)
 
     def stop(self, term_seconds: float, kill_seconds: float) -> StopReport:
         """SIGTERM, up to `term_seconds`, SIGKILL, up to `kill_seconds`; see `guardian.ladder`."""

@@ -236,3 +236,13 @@ def test_the_peak_of_memory_is_that_of_the_whole_role(owner: Owner, case_folder:
     process.stop(3, 3)
     assert 110 < process.peak_memory_mib() < 200
     assert len(process.pids_seen()) == 2
+
+
+def test_a_role_is_held_still_and_runs_on(owner: Owner, case_folder: Path) -> None:
+    code = "import time\nwhile True: print(time.time(), flush=True); time.sleep(0.01)"
+    process = owner.spawn(python(case_folder, code))
+    until(lambda: bool(process.last_lines()), "it runs")
+    with process.stopped():
+        until(lambda: process.living()[0].state == "T", "it is stopped")
+    before = process.last_lines()
+    until(lambda: process.last_lines() != before, "it runs on")
