@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from e2e.errors import SetupMissing
@@ -51,9 +51,16 @@ def require(profile: Profile, variables: Mapping[str, str]) -> None:
         if variables.get(name) != value
     ]
     problems += [f"{name} is {'empty' if name in variables else 'not set'}" for name in missing]
-    problems += _unusable(profile, variables, missing)
+    mends = [opt_in_line(profile)] if problems else []
+    for unusable in _unusable(profile, variables, missing):
+        device = f" (device {unusable.device})" if unusable.device else ""
+        problems.append(unusable.what + device)
+        mends.append(unusable.mend)
     if problems:
-        raise SetupMissing(f"{profile.profile}: {'; '.join(problems)}", mend=opt_in_line(profile))
+        raise SetupMissing(
+            f"{profile.profile}: {'; '.join(dict.fromkeys(problems))}",
+            mend="; ".join(dict.fromkeys(mends)),
+        )
 
 
 def _needed(profile: Profile) -> list[str]:
@@ -69,8 +76,10 @@ def _contradiction(name: str, value: str, variables: Mapping[str, str]) -> str:
     return f"{name} is {variables[name]!r}, and this profile takes {value!r}"
 
 
-def _unusable(profile: Profile, variables: Mapping[str, str], missing: list[str]) -> list[str]:
-    """What the plan cannot use of the other variables, each said once."""
+def _unusable(
+    profile: Profile, variables: Mapping[str, str], missing: list[str]
+) -> Iterator[SetupMissing]:
+    """What the plan cannot use of the other variables; cases may find the same."""
     readers: list[Callable[[], object]] = [
         partial(first_ports, profile, variables),
         partial(settings.limit, variables),
@@ -81,12 +90,8 @@ def _unusable(profile: Profile, variables: Mapping[str, str], missing: list[str]
         own = profile.evaluation_of(case)
         readers.append(partial(settings.threshold, own, variables))
         readers.append(partial(plan_evaluation, profile, case, variables))
-    return list(dict.fromkeys(what for reader in readers if (what := _refusal(reader))))
-
-
-def _refusal(reader: Callable[[], object]) -> str | None:
-    try:
-        reader()
-    except SetupMissing as error:
-        return error.what
-    return None
+    for reader in readers:
+        try:
+            reader()
+        except SetupMissing as unusable:
+            yield unusable

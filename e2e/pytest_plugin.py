@@ -134,13 +134,17 @@ def evidence(
 ) -> CaseEvidence:
     """The record of this case, in `<evidence>/<run id>/<case>/`."""
     from e2e import session
+    from e2e.errors import SetupMissing
 
     run_id = _run_ids.setdefault(case_id.profile, session.new_run_id(case_profile.profile))
     root = session.evidence_root(request.config.getoption("--evidence"), os.environ)
     folder_name = case_id.case
     if (root / run_id / folder_name).exists():
         folder_name = f"{case_id.case}-{request.node.originalname}"
-    return session.open_evidence(root, run_id, case_profile.profile, folder_name)
+    try:
+        return session.open_evidence(root, run_id, case_profile.profile, folder_name)
+    except SetupMissing as error:
+        pytest.fail(str(error), pytrace=False)
 
 
 @pytest.fixture

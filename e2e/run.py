@@ -18,9 +18,10 @@ from e2e.systems.deployment import Deployment, launch
 
 
 def run_case(plan: CasePlan, evidence: CaseEvidence) -> None:
+    doctor.require(plan, evidence)
     questions = oracle.questions(plan)
     with (
-        proven_deployment(plan, evidence) as deployment,
+        _proven(plan, evidence) as deployment,
         claims.under_load(plan, deployment, evidence),
     ):
         oracle.evaluate(plan, questions, deployment, evidence)
@@ -28,12 +29,18 @@ def run_case(plan: CasePlan, evidence: CaseEvidence) -> None:
 
 @contextmanager
 def proven_deployment(plan: CasePlan, evidence: CaseEvidence) -> Iterator[Deployment]:
-    """A running deployment that has generated a token and shows what its profile claims.
+    """A running deployment that has generated a token and shows what its profile claims, on a
+    machine that has what it needs. Raises SetupMissing before anything is launched."""
+    doctor.require(plan, evidence)
+    with _proven(plan, evidence) as deployment:
+        yield deployment
 
-    Each proof takes a picture on entry and must find it again on exit. A signal ends the body,
+
+@contextmanager
+def _proven(plan: CasePlan, evidence: CaseEvidence) -> Iterator[Deployment]:
+    """Each proof takes a picture on entry and must find it again on exit. A signal ends the body,
     never a launch, a stop or a proof.
     """
-    doctor.require(plan, evidence)
     with (
         current().deferred(),
         leases.hold(uuids(plan.devices), plan.ports, holder=evidence.record.run_id) as held,

@@ -88,10 +88,12 @@ def observe(
 
 
 def read_config(model: Path) -> Mapping[str, Any] | None:
+    """What config.json says; None where it cannot be read, or is no mapping."""
     try:
-        return json.loads((model / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        config = json.loads((model / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
         return None
+    return config if isinstance(config, dict) else None
 
 
 def _observe_role(role: LiveRole, there: Inventory | None) -> RoleSeen:

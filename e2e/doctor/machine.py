@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 
+from e2e import leases
 from e2e.devices import host
 from e2e.doctor.result import CheckResult, failed, passed
 from e2e.plan import CasePlan
@@ -101,4 +102,5 @@ def ports(plan: CasePlan) -> CheckResult:
     taken = [f"{port} is used by {users_of(port)}" for port in plan.ports if port in bound]
     if taken:
         return failed("ports", "; ".join(taken), "end these, or choose others: AFD_E2E_PORT_BASE")
-    return passed("ports", f"{', '.join(map(str, plan.ports))} free")
+    warnings = "".join(f"; {warning}" for warning in leases.ephemeral_warnings(plan.ports))
+    return passed("ports", f"{', '.join(map(str, plan.ports))} free{warnings}")

@@ -26,13 +26,13 @@ def checks(plan: CasePlan) -> Iterator[CheckResult]:
         return
     folder = Path(plan.model)
     if not folder.is_dir():
-        if plan.canary is not None:
+        if _built(plan):
             yield passed("checkpoint", f"{folder} will be built before the launch")
         else:
             yield failed(
                 "checkpoint",
-                f"{folder} is no folder",
-                "give the folder of a complete checkpoint; nothing is downloaded",
+                f"{plan.model_variable}={plan.model} is no folder",
+                "set it to the folder of a complete checkpoint; nothing is downloaded",
             )
         return
     yield _config(plan, folder)
@@ -47,8 +47,18 @@ def weights(folder: Path) -> tuple[int, list[str]]:
     return sum(file.stat().st_size for file in files), problems
 
 
+def _built(plan: CasePlan) -> bool:
+    return plan.canary is not None and plan.model_variable is None
+
+
+def _mend(plan: CasePlan) -> str:
+    if _built(plan):
+        return f"remove {plan.model}: it is built again"
+    return f"set {plan.model_variable} to a whole checkpoint that fits {plan.profile}"
+
+
 def _no_folder(plan: CasePlan) -> CheckResult:
-    if plan.canary is not None:
+    if _built(plan):
         return passed("checkpoint", f"the {plan.canary} canary will be built before the launch")
     return failed(
         "checkpoint",
@@ -61,10 +71,10 @@ def _config(plan: CasePlan, folder: Path) -> CheckResult:
     name = "checkpoint config"
     config = read_config(folder)
     if config is None:
-        return failed(name, f"{folder / 'config.json'} cannot be read", "give a whole checkpoint")
+        return failed(name, f"{folder / 'config.json'} cannot be read as JSON", _mend(plan))
     wrong = differences(config, plan.model_config)
     if wrong:
-        return failed(name, "; ".join(wrong), f"give a checkpoint that fits {plan.profile}")
+        return failed(name, "; ".join(wrong), _mend(plan))
     kinds = ", ".join(map(str, config.get("architectures") or ["no architecture"]))
     return passed(name, f"{kinds}, {len(plan.model_config)} keys as the profile says")
 
@@ -85,12 +95,12 @@ def _weights(plan: CasePlan, folder: Path) -> CheckResult:
     size, problems = weights(folder)
     if problems:
         more = f"; and {len(problems) - _NAMED} more" if len(problems) > _NAMED else ""
-        return failed(name, "; ".join(problems[:_NAMED]) + more, "complete the checkpoint's folder")
+        return failed(name, "; ".join(problems[:_NAMED]) + more, f"complete {folder}")
     if plan.weights_gib is not None and size < _LEAST_SHARE * plan.weights_gib * _GIB:
         return failed(
             name,
             f"{size / _GIB:.1f} GiB, not {plan.weights_gib:g} GiB",
-            "complete the checkpoint's folder, or give the one that the profile means",
+            f"complete {folder}, or {_mend(plan)}",
         )
     return passed(name, f"{size / _GIB:.3g} GiB")
 

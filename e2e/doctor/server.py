@@ -10,7 +10,10 @@ from e2e.errors import SetupMissing
 from e2e.plan import CasePlan, RolePlan
 from e2e.systems.executable import interpreter, resolve
 
-_SET_UP = "run `make setup` for the CPU lane, or name a vLLM of yours in AFD_GPU_E2E_VLLM_BIN"
+_SET_UP = {
+    "cpu": "run `make setup`, or name a vLLM of yours in AFD_CPU_E2E_VLLM_BIN",
+    "gpu": "name your vLLM in AFD_GPU_E2E_VLLM_BIN",
+}
 
 
 def checks(plan: CasePlan, variables: Mapping[str, str]) -> Iterator[CheckResult]:
@@ -24,7 +27,7 @@ def checks(plan: CasePlan, variables: Mapping[str, str]) -> Iterator[CheckResult
         executable = role.argv[0]
         if executable not in asked:
             asked[executable] = _ask(executable, _environment(role, variables))
-        yield from _role(role, asked[executable])
+        yield from _role(role, asked[executable], _SET_UP[plan.backend])
 
 
 def _ask(executable: str, environment: Mapping[str, str]) -> Packages | SetupMissing | None:
@@ -37,16 +40,18 @@ def _ask(executable: str, environment: Mapping[str, str]) -> Packages | SetupMis
     return Packages.ask(str(python), environment) if python else None
 
 
-def _role(role: RolePlan, packages: Packages | SetupMissing | None) -> Iterator[CheckResult]:
+def _role(
+    role: RolePlan, packages: Packages | SetupMissing | None, set_up: str
+) -> Iterator[CheckResult]:
     name = f"{role.role} server"
     if packages is None:
         yield passed(name, f"{role.argv[0]}: a launcher; its packages are asked once it runs")
     elif isinstance(packages, SetupMissing):
-        yield failed(name, packages.what, packages.mend)
+        yield failed(name, packages.what, set_up)
     elif packages.problem:
-        yield failed(name, packages.problem, _SET_UP)
+        yield failed(name, packages.problem, set_up)
     elif "vllm" not in packages.versions:
-        yield failed(name, f"{packages.interpreter} has no vllm", _SET_UP)
+        yield failed(name, f"{packages.interpreter} has no vllm", set_up)
     else:
         known = ", ".join(f"{package} {version}" for package, version in packages.versions.items())
         yield passed(name, f"{packages.interpreter}: {known}")

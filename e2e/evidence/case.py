@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from e2e.errors import HarnessError, Outcome
+from e2e.errors import HarnessError, Outcome, SetupMissing
 from e2e.evidence.record import (
     CaseRecord,
     Claim,
@@ -66,7 +66,7 @@ class CaseEvidence:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise HarnessError(
+            raise SetupMissing(
                 f"the evidence folder {folder} cannot be made: {error.strerror}",
                 mend="choose another with --evidence or AFD_E2E_EVIDENCE",
             ) from error

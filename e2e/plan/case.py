@@ -26,7 +26,8 @@ class AfdPlan:
 
 @dataclass(frozen=True)
 class CasePlan:
-    """`roles` are in launch order. `model` is a folder, or `$VARIABLE` when it is not set.
+    """`roles` are in launch order. `model` is a folder, or `$VARIABLE` when it is not set;
+    `model_variable` names it, unless a canary is built for the run.
     `inherited` names the profile that says a key, where it is not this one."""
 
     profile: str
@@ -45,6 +46,7 @@ class CasePlan:
     evaluation: EvaluationPlan
     limits: TimeLimits
     teardown: Teardown
+    model_variable: str | None = None
     inherited: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -108,12 +110,18 @@ def plan_as(
         evaluation=plan_evaluation(profile, case, variables),
         limits=profile.time_limits,
         teardown=profile.teardown,
+        model_variable=_model_variable(profile, variables),
         inherited={
             path: source
             for path, source in profile.inherited.items()
             if not path.startswith("cases.") or path.split(".")[1] == name
         },
     )
+
+
+def _model_variable(profile: Profile, variables: Mapping[str, str]) -> str | None:
+    built = profile.model.canary is not None and not variables.get(profile.model.variable)
+    return None if built else profile.model.variable
 
 
 def _launch_order(profile: Profile, case: Case) -> tuple[Role, ...]:

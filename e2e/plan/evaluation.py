@@ -40,7 +40,7 @@ def plan_evaluation(profile: Profile, case: Case, variables: Mapping[str, str]) 
     if more and profile.model.canary and not variables.get(profile.model.variable):
         raise SetupMissing(
             f"{settings.LIMIT}={limit}: the canary has learnt {own.samples} answers",
-            mend="lower it, or unset it",
+            mend=f"lower {settings.LIMIT}, or unset it",
         )
     share = own.required / own.samples
     if more and own.larger_share is not None:

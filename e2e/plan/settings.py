@@ -22,6 +22,7 @@ THRESHOLD = "AFD_GSM8K_THRESHOLD"
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 _DEVICE_ID = re.compile(r"0|[1-9][0-9]*|GPU-[0-9A-Fa-f-]+|MIG-[0-9A-Za-z/-]+")
+_NUMBER = re.compile(r"[0-9]{1,9}")
 _LEAST_PORT, _MOST_PORT = 1024, 65535
 
 
@@ -56,9 +57,8 @@ def devices(profile: Profile, variables: Variables) -> tuple[str, ...]:
 
 
 def _listed(listed: str, count: int, profile: str) -> tuple[str, ...]:
-    mend = f"list {count} different devices in the order of the slots, such as " + ",".join(
-        map(str, range(count))
-    )
+    example = ",".join(map(str, range(count)))
+    mend = f"list {count} different devices in {DEVICES}, in the order of the slots: {example}"
     ids = tuple(id_.strip() for id_ in listed.split(",")) if listed.strip() else ()
     for position, id_ in enumerate(ids, start=1):
         if not _DEVICE_ID.fullmatch(id_):
@@ -102,10 +102,10 @@ def port_base(variables: Variables, ports: int) -> int | None:
     if not (value := variables.get(PORT_BASE)):
         return None
     most = _MOST_PORT - ports + 1
-    if not value.strip().isdecimal() or not _LEAST_PORT <= int(value) <= most:
+    if not _NUMBER.fullmatch(value.strip()) or not _LEAST_PORT <= int(value) <= most:
         raise SetupMissing(
             f"{PORT_BASE}={value!r} is not a port from {_LEAST_PORT} to {most}",
-            mend=f"{ports} ports from it on are used",
+            mend=f"set {PORT_BASE} to the first of {ports} free ports in a row, or unset it",
         )
     return int(value)
 
@@ -116,10 +116,10 @@ def limit(variables: Variables) -> int | Literal["all"] | None:
         return None
     if value == "all":
         return "all"
-    if not value.isdecimal() or int(value) < 1:
+    if not _NUMBER.fullmatch(value) or int(value) < 1:
         raise SetupMissing(
             f"{LIMIT}={value!r} is not a number of samples",
-            mend="set a number of at least 1, or all; or unset it for the profile's own",
+            mend=f"set {LIMIT} to a number of at least 1, or all; or unset it",
         )
     return int(value)
 

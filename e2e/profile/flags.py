@@ -79,6 +79,8 @@ def check_args(args: View) -> Iterator[Problem]:
     for flag in args.children:
         if reason := _refusal(flag):
             yield args.at_key(flag, reason)
+        elif args.length(flag) == 0:
+            yield args.at_value(flag, "no value at all; true is a bare flag, null leaves it out")
 
 
 def check_batch(case_args: list[View], capture_size: int | None) -> Iterator[Problem]:

@@ -13,6 +13,8 @@ _NCCL_CONNECTOR = "P2pNcclAFDConnector"
 
 def check_layouts(profile: View, case: View) -> Iterator[Problem]:
     """A native layout, or an Attention and an FFN layout, that fit the hardware."""
+    if case.node.value is None:
+        return
     native, attention, ffn = (case.says(role) for role in ("native", "attention", "ffn"))
     if native and (attention or ffn):
         yield case.at_key("native", "native beside attention or ffn: a case is either or")

@@ -57,7 +57,11 @@ def written(path: KeyPath) -> str:
     """`("cases", "a", "native", "devices", 2)` as `cases.a.native.devices[2]`."""
     text = ""
     for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+        if isinstance(part, int):
+            text += f"[{part}]"
+            continue
+        shown = part if part and part.isprintable() else repr(part)
+        text += f".{shown}" if text else shown
     return text
 
 

@@ -83,7 +83,7 @@ def _check_gate(profile: View) -> Iterator[Problem]:
     opt_in = gate.sub("opt_in")
     backend = profile.sub("hardware").get("backend", str)
     wanted = opt_in.get(_BACKEND_VARIABLE, str)
-    if backend in ("cpu", "gpu") and wanted is not None and wanted != backend:
+    if backend in ("cpu", "gpu") and wanted and wanted != backend:
         what = f"{wanted!r} is not hardware.backend{did_you_mean(wanted, [backend])}"
         yield opt_in.at_value(_BACKEND_VARIABLE, what)
     for key in ("unless", "opt_in_with"):
@@ -105,6 +105,8 @@ def _check_ports(profile: View) -> Iterator[Problem]:
         last = connector + groups
         what = f"ports {connector} to {last} of the connector meet {http} and {http + 1} of HTTP"
         yield afd.at_value("port", what)
+    elif http == _MOST_PORT:
+        yield server.at_value("port", f"FFN's HTTP needs port {http + 1}")
     elif connector + groups > _MOST_PORT:
         yield afd.at_value("port", f"the connector needs ports up to {connector + groups}")
 

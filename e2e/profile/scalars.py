@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 Scalar = bool | int | float | str | None
@@ -47,7 +48,9 @@ def _number(text: str) -> Scalar:
             raise Ambiguous(f"a number of {len(text)} digits; put it in quotes if it is text")
         return int(text)
     if _DECIMAL.fullmatch(text):
-        return float(text)
+        if math.isinf(number := float(text)):
+            raise Ambiguous(f"{text} is larger than any number that a profile can hold")
+        return number
     if _UNDERSCORES.fullmatch(text):
         plain = text.replace("_", "")
         raise Ambiguous(f"write {plain}, or {text!r} in quotes if it is text")

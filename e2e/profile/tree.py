@@ -6,6 +6,7 @@ aliases and tags are refused, duplicate keys are seen, nesting is bounded.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ from e2e.profile.scalars import Ambiguous, Scalar, read
 
 _MOST_BYTES = 256 * 1024
 _MOST_LEVELS = 16
+# NUL ends an argument, and half a surrogate pair has no bytes.
+_UNSPEAKABLE = re.compile("[\0\ud800-\udfff]")
 _FAST_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -215,6 +218,10 @@ class _Builder:
 
     def _scalar(self, event: ScalarEvent, path: KeyPath) -> tuple[Scalar, bool]:
         """The value, and whether it was refused."""
+        if unspeakable := _UNSPEAKABLE.search(event.value):
+            code = ord(unspeakable.group())
+            self._report(event, path, f"the character U+{code:04X}: no command can carry it")
+            return None, True
         if event.style:
             return event.value, False
         try:

@@ -61,8 +61,24 @@ def test_a_whole_checkpoint_of_several_files(sharded):
     assert failing(plan(sharded)) == {}
 
 
-def test_no_folder(tmp_path):
-    assert "is no folder" in failing(plan(tmp_path / "none"))["checkpoint"]
+@pytest.mark.parametrize("canary", [None, "qwen3_moe"])
+@pytest.mark.parametrize("name", ["none", "file", "Qwen/Qwen3.5-122B-A10B"])
+def test_no_folder(tmp_path, canary, name):
+    (tmp_path / "file").write_text("")
+    where = tmp_path / name
+    named = plan(where, canary=canary, model_variable="AFD_GPU_E2E_MODEL")
+    assert failing(named) == {"checkpoint": f"AFD_GPU_E2E_MODEL={where} is no folder"}
+
+
+@pytest.mark.parametrize("text", [b"{", b"[1]", b"\xff\xfe", b"", None])
+def test_a_config_that_is_none(folder, text):
+    (folder / "config.json").unlink()
+    if text is not None:
+        (folder / "config.json").write_bytes(text)
+    named = plan(folder, model_variable="AFD_GPU_E2E_MODEL")
+    [result] = [result for result in model.checks(named) if not result.held]
+    assert result.seen == f"{folder / 'config.json'} cannot be read as JSON"
+    assert result.mend == "set AFD_GPU_E2E_MODEL to a whole checkpoint that fits canary-cpu"
 
 
 def test_a_variable_that_is_not_set():
