@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _MARK = "afd_case"
 _RAN = pytest.StashKey[int]()
 _NOT_OPTED_IN = pytest.StashKey[dict[str, str]]()
+_PARTLY = pytest.StashKey[bool]()
 _CALL = pytest.StashKey[pytest.CallInfo[None]]()
 
 
@@ -58,6 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.stash[_RAN] = 0
     config.stash[_NOT_OPTED_IN] = {}
+    config.stash[_PARTLY] = False
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -115,6 +117,8 @@ def case_profile(case_id: CaseId, request: pytest.FixtureRequest) -> Profile:
     if missing:
         line = gate.opt_in_line(profile)
         request.config.stash[_NOT_OPTED_IN][case_id.profile] = line
+        opting = (*profile.gate.opt_in, *profile.gate.opt_in_with)
+        request.config.stash[_PARTLY] |= any(os.environ.get(name) for name in opting)
         pytest.skip(line)
     request.config.stash[_RAN] += 1
     return profile
@@ -203,10 +207,11 @@ def pytest_terminal_summary(
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """A run that asked for cases and ran none is a failure, not a success."""
+    """A run that asked for cases, by name or by any variable that opts in, and ran none is a
+    failure, not a success."""
     config = session.config
     skipped = config.stash[_NOT_OPTED_IN]
-    asked = bool(config.getoption("-k")) or any("::" in argument for argument in config.args)
-    asked = asked or "AFD_E2E_BACKEND" in os.environ
+    asked = any(config.getoption(option) for option in ("-k", "-m", "--profile"))
+    asked = asked or any("::" in argument for argument in config.args) or config.stash[_PARTLY]
     if exitstatus == 0 and skipped and config.stash[_RAN] == 0 and asked:
         session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED

@@ -32,7 +32,7 @@ def checks(plan: CasePlan) -> Iterator[CheckResult]:
             yield failed(
                 "checkpoint",
                 f"{plan.model_variable}={plan.model} is no folder",
-                "set it to the folder of a complete checkpoint; nothing is downloaded",
+                f"{_mend(plan)}; nothing is downloaded",
             )
         return
     yield _config(plan, folder)

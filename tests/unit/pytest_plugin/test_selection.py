@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from e2e import profile
+
 pytest_plugins = ["pytester"]
 
 _TEST = """
@@ -14,15 +16,19 @@ def test_case(case_id, case_profile):
 
 @pytest.fixture
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    monkeypatch.delenv("AFD_E2E_BACKEND", raising=False)
+    for name in ("BACKEND", "LARGE_MODEL", "CANARY"):
+        monkeypatch.delenv(f"AFD_E2E_{name}", raising=False)
+    monkeypatch.delenv("AFD_GPU_E2E_FP8_MODEL", raising=False)
     pytester.makepyfile(_TEST)
     return pytester
 
 
+def run_any(project: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    return project.runpytest_inprocess("-p", "no:cacheprovider", "-rs", *arguments)
+
+
 def run(project: pytest.Pytester, *arguments: str) -> pytest.RunResult:
-    return project.runpytest_inprocess(
-        "-p", "no:cacheprovider", "-rs", "--profile", "canary-cpu", *arguments
-    )
+    return run_any(project, "--profile", "canary-cpu", *arguments)
 
 
 def narrowed(project: pytest.Pytester, pattern: str) -> None:
@@ -35,9 +41,11 @@ def test_every_case_is_one_test(project: pytest.Pytester) -> None:
 
 
 def test_without_opting_in_it_is_skipped_with_the_variable(project: pytest.Pytester) -> None:
-    result = run(project)
+    result = run_any(project)
     assert result.ret == 0
     result.stdout.fnmatch_lines(["afd-e2e: canary-cpu did not run: set AFD_E2E_BACKEND=cpu*"])
+    lines = [line for line in result.outlines if line.startswith("afd-e2e: ")]
+    assert [line.split()[1] for line in lines] == profile.names()
 
 
 def test_once_opted_in_it_runs(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,16 +54,39 @@ def test_once_opted_in_it_runs(project: pytest.Pytester, monkeypatch: pytest.Mon
     run(project).assert_outcomes(passed=1)
 
 
-def test_a_selection_that_runs_nothing_fails(project: pytest.Pytester) -> None:
-    result = run(project, "-k", "baseline-eager")
+@pytest.mark.parametrize(
+    "selection",
+    [
+        ["-k", "baseline-eager"],
+        ["-m", "not slow"],
+        ["--profile", "canary-4gpu"],
+        ["{file}::test_case"],
+        ["{file}::test_case[canary-cpu/baseline-eager]"],
+    ],
+    ids=["expression", "mark", "profile", "test", "case"],
+)
+def test_a_selection_that_runs_nothing_fails(
+    project: pytest.Pytester, selection: list[str]
+) -> None:
+    file = next(project.path.glob("test_*.py"))
+    result = run_any(project, *(word.format(file=file) for word in selection))
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
-def test_opting_in_to_another_backend_alone_fails(
-    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("AFD_E2E_BACKEND", "npu"),
+        ("AFD_E2E_LARGE_MODEL", "1"),
+        ("AFD_E2E_CANARY", "9gpu"),
+        ("AFD_GPU_E2E_FP8_MODEL", "/fp8"),
+    ],
+)
+def test_opting_in_by_half_runs_nothing_and_fails(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, name: str, value: str
 ) -> None:
-    monkeypatch.setenv("AFD_E2E_BACKEND", "gpu")
-    assert run(project).ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    monkeypatch.setenv(name, value)
+    assert run_any(project).ret == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
 def test_a_mark_that_fits_no_case_is_an_error(project: pytest.Pytester) -> None:
