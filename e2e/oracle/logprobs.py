@@ -24,12 +24,14 @@ class AnswerTokens:
     top_logprobs: list[dict[int, float]]
 
 
-def completion_tokens(choice: dict[str, Any]) -> AnswerTokens:
-    """Raises Malformed where anything is missing, not finite, or of unequal length."""
+def completion_tokens(choice: dict[str, Any], asked: int) -> AnswerTokens:
+    """`asked`: how many log-probabilities each token has to come with, at least. Raises Malformed
+    where anything is missing, not finite, or of unequal length."""
     lists = _dict(choice.get("logprobs"), "logprobs")
     names = _list(lists.get("tokens"), "logprobs.tokens")
     return _checked(
         choice,
+        asked,
         [_token_id(name) for name in names],
         [_finite(value) for value in _list(lists.get("token_logprobs"), "token_logprobs")],
         [
@@ -39,12 +41,13 @@ def completion_tokens(choice: dict[str, Any]) -> AnswerTokens:
     )
 
 
-def chat_tokens(choice: dict[str, Any]) -> AnswerTokens:
-    """Raises Malformed where anything is missing, not finite, or of unequal length."""
+def chat_tokens(choice: dict[str, Any], asked: int) -> AnswerTokens:
+    """As `completion_tokens`."""
     content = _dict(choice.get("logprobs"), "logprobs").get("content")
     entries = _dicts(content, "logprobs.content")
     return _checked(
         choice,
+        asked,
         [_token_id(entry.get("token")) for entry in entries],
         [_finite(entry.get("logprob")) for entry in entries],
         [
@@ -59,6 +62,7 @@ def chat_tokens(choice: dict[str, Any]) -> AnswerTokens:
 
 def _checked(
     choice: dict[str, Any],
+    asked: int,
     token_ids: list[int],
     logprobs: list[float],
     top_logprobs: list[dict[int, float]],
@@ -67,8 +71,9 @@ def _checked(
         raise Malformed("no log-probabilities in the reply")
     if not len(token_ids) == len(logprobs) == len(top_logprobs):
         raise Malformed("lists of log-probabilities of unequal length")
-    if not all(top_logprobs):
-        raise Malformed(f"no log-probabilities at token {top_logprobs.index({})}")
+    for place, top in enumerate(top_logprobs):
+        if len(top) < asked:
+            raise Malformed(f"{len(top)} of {asked} log-probabilities at token {place}")
     if choice.get("token_ids", token_ids) not in (None, token_ids):
         raise Malformed("token_ids and log-probabilities are of different tokens")
     return AnswerTokens(token_ids, logprobs, top_logprobs)

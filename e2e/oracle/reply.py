@@ -47,7 +47,7 @@ def read_answer(
         _require_whole(seen["text"], seen["finish_reason"], settings)
         if settings.logprobs is not None:
             read = chat_tokens if endpoint.kind == "chat" else completion_tokens
-            seen |= asdict(read(choice))
+            seen |= asdict(read(choice, settings.logprobs))
     except Malformed as malformed:
         return Answer(doc_id, invalid=str(malformed), **seen)
     return Answer(doc_id, **seen)

@@ -218,11 +218,14 @@ def canary(monkeypatch: pytest.MonkeyPatch) -> dict[str, Learnt]:
     return learnt
 
 
+UNLIKELY = (6, 7, 8, 9)
+
+
 def with_logprob(doc_id: int, value: float, text: str | None = None) -> dict[str, Any]:
     logprobs = {
         "tokens": ["token_id:5"],
         "token_logprobs": [value],
-        "top_logprobs": [{"token_id:5": value}],
+        "top_logprobs": [{"token_id:5": value} | {f"token_id:{n}": -9.0 for n in UNLIKELY}],
     }
     return completion(text or f" {QUESTIONS[doc_id].gold_answer}", logprobs=logprobs)
 
@@ -241,7 +244,8 @@ class TestCanary:
         assert done.requests[0]["return_tokens_as_token_ids"] is True
         sample = done.record.samples[0]
         assert sample.fingerprint_distance == pytest.approx(0.01)
-        assert (sample.token_ids, sample.top_logprobs) == ([5], [{5: -1.01}])
+        assert sample.token_ids == [5]
+        assert sample.top_logprobs == [{5: -1.01} | dict.fromkeys(UNLIKELY, -9.0)]
 
     def test_only_the_fingerprint_notices(self, tmp_path: Path) -> None:
         done = run(
@@ -268,6 +272,18 @@ class TestCanary:
         done = run(tmp_path, plan_of(canary_checks=BOTH), right)
         assert isinstance(done.error, InvalidEvaluation)
         assert "no log-probabilities in the reply" in str(done.error)
+
+    def test_fewer_log_probabilities_than_asked_for_are_no_fingerprint(
+        self, tmp_path: Path
+    ) -> None:
+        def respond(n: int) -> dict[str, Any]:
+            reply = with_logprob(n, -1.0)
+            reply["choices"][0]["logprobs"]["top_logprobs"] = [{"token_id:5": -1.0}]
+            return reply
+
+        done = run(tmp_path, plan_of(canary_checks=BOTH), respond)
+        assert isinstance(done.error, InvalidEvaluation)
+        assert "1 of 5 log-probabilities at token 0" in str(done.error)
 
     def test_refused_without_a_fingerprint(self, canary: dict[str, Learnt]) -> None:
         canary.clear()

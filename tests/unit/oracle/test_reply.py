@@ -18,6 +18,7 @@ PROMPT = prompts.build(dataset.load("bundled"), 2, 1)[0]
 COMPLETIONS = Endpoint("http://127.0.0.1:8000/", "m")
 CHAT = Endpoint("http://127.0.0.1:8000", "m", kind="chat")
 FIVE = RequestSettings(logprobs=5)
+TWO = RequestSettings(logprobs=2)
 
 
 def body(endpoint: Endpoint, settings: RequestSettings = FIVE) -> dict[str, Any]:
@@ -25,7 +26,7 @@ def body(endpoint: Endpoint, settings: RequestSettings = FIVE) -> dict[str, Any]
 
 
 def read(reply: object, endpoint: Endpoint = COMPLETIONS) -> Answer:
-    return read_answer(4, 200, json.dumps(reply).encode(), endpoint, FIVE)
+    return read_answer(4, 200, json.dumps(reply).encode(), endpoint, TWO)
 
 
 def test_where_requests_go() -> None:
@@ -142,7 +143,8 @@ TOP = ("logprobs", "top_logprobs")
         (("logprobs", "tokens"), None, MISSING),
         (TOP, [{"token_id:39": -0.5}], UNEQUAL),
         (("logprobs", "token_logprobs"), [-0.5], UNEQUAL),
-        (TOP, [{"token_id:39": -0.5}, {}], "no log-probabilities at token 1"),
+        ((*TOP, 1), {}, "0 of 2 log-probabilities at token 1"),
+        ((*TOP, 1), {"token_id:2": -0.25}, "1 of 2 log-probabilities at token 1"),
         ((*TOP, 1), None, MISSING),
         (("logprobs", "tokens", 0), "18", NAMED),
         (("logprobs", "tokens", 0), "token_id:-1", NAMED),
@@ -162,7 +164,7 @@ def test_spoilt_log_probabilities(path: Path, value: object, reason: str) -> Non
 
 def test_a_number_too_large_for_a_float_is_not_finite() -> None:
     text = json.dumps(completion()).replace("-0.25", "-1e999")
-    answer = read_answer(4, 200, text.encode(), COMPLETIONS, FIVE)
+    answer = read_answer(4, 200, text.encode(), COMPLETIONS, TWO)
     assert "a log-probability is -inf" in (answer.invalid or "")
 
 
@@ -171,7 +173,7 @@ def test_a_number_too_large_for_a_float_is_not_finite() -> None:
     [
         (("logprobs", "content"), None, MISSING),
         (("logprobs", "content", 0, "top_logprobs"), None, MISSING),
-        (("logprobs", "content", 0, "top_logprobs"), [], "no log-probabilities at token 0"),
+        (("logprobs", "content", 0, "top_logprobs"), [], "0 of 2 log-probabilities at token 0"),
         (("logprobs", "content", 0, "top_logprobs"), [3], MISSING),
         (("logprobs", "content", 0, "token"), "18", NAMED),
         (("message",), None, "no text in the reply"),
