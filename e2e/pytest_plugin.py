@@ -163,7 +163,7 @@ def case_plan(case_id: CaseId, case_profile: Profile, evidence: CaseEvidence) ->
     except HarnessError as error:
         evidence.failure(error)
         evidence.conclude()
-        pytest.fail(str(error), pytrace=False)
+        pytest.fail(explain(evidence), pytrace=False)
 
 
 @pytest.fixture

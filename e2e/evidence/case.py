@@ -19,7 +19,7 @@ from e2e.evidence.record import (
     Proof,
     RoleRecord,
 )
-from e2e.evidence.secrets import redact
+from e2e.evidence.secrets import redact, without
 from e2e.evidence.summary import summary_markdown
 
 
@@ -40,7 +40,8 @@ class Silent:
 
 
 class CaseEvidence:
-    """Owns `folder`: evidence.json, summary.md and the logs.
+    """Owns `folder`: evidence.json, summary.md and the logs. What comes into `record` is without
+    `secrets`, so that nothing made from it can show one.
 
     Each change is written at once and atomically, so that whatever ends the harness leaves a
     readable record. A folder that cannot be written never disturbs a teardown: it is found by
@@ -95,40 +96,39 @@ class CaseEvidence:
         self._reporter.progress(redact(text, self.secrets))
 
     def failure(self, error: HarnessError) -> None:
-        self.record.failures.append(
-            Failure(
-                outcome=error.outcome,
-                what=error.what,
-                phase=error.phase or self._phase,
-                role=error.role,
-                device=error.device,
-                log=str(error.log) if error.log else None,
-                lines=list(error.lines),
-                mend=error.mend,
-            )
+        failure = Failure(
+            outcome=error.outcome,
+            what=error.what,
+            phase=error.phase or self._phase,
+            role=error.role,
+            device=error.device,
+            log=str(error.log) if error.log else None,
+            lines=list(error.lines),
+            mend=error.mend,
         )
+        self.record.failures.append(without(failure, self.secrets))
         self.save()
 
     def claim(self, claim: Claim) -> None:
-        self.record.claims.append(claim)
+        self.record.claims.append(without(claim, self.secrets))
         self.save()
 
     def proof(self, proof: Proof) -> None:
-        self.record.proofs.append(proof)
+        self.record.proofs.append(without(proof, self.secrets))
         self.save()
 
     def role(self, role: RoleRecord) -> None:
         """Add a role, or replace what was known of it."""
         known = {record.role: record for record in self.record.roles}
-        self.record.roles = list({**known, role.role: role}.values())
+        self.record.roles = list({**known, role.role: without(role, self.secrets)}.values())
         self.save()
 
     def evaluation(self, evaluation: EvaluationRecord) -> None:
-        self.record.evaluation = evaluation
+        self.record.evaluation = without(evaluation, self.secrets)
         self.save()
 
     def note(self, text: str) -> None:
-        self.record.notes.append(text)
+        self.record.notes.append(redact(text, self.secrets))
         self.save()
 
     def conclude(self) -> Outcome:
@@ -156,7 +156,7 @@ class CaseEvidence:
     def _write(self, name: str, text: str) -> None:
         partial = self.folder / f"{name}.partial"
         try:
-            partial.write_text(redact(text, self.secrets), encoding="utf-8")
+            partial.write_text(text, encoding="utf-8")
             partial.replace(self.folder / name)
         except OSError as error:
             self._unwritable = self._unwritable or error

@@ -14,7 +14,7 @@ CheckName = Literal["number", "text", "fingerprint", "parity"]
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", ser_json_inf_nan="strings")
 
 
 class Failure(_Record):

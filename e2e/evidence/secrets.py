@@ -2,27 +2,60 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
-_SECRET_NAME = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|API_?KEY|ACCESS_KEY|PRIVATE_KEY", re.I)
+from pydantic import BaseModel
+
+_SECRET_NAME = re.compile(
+    r"TOKEN|SECRET|PASSW|PASSPHRASE|_PASS$|_PWD$|CREDENTIAL|BEARER|KEY$|ACCESS_KEY|API_?KEY", re.I
+)
+_COUNTS = re.compile("TOKENS", re.I)
+_IN_URL = re.compile(
+    r"://[^/@\s]*:([^/@\s]+)@|[?&;][^=&\s]*(?:key|token|secret|passw|signature)[^=&\s]*=([^&\s]+)",
+    re.I,
+)
 _SHORTEST = 6
 REDACTED = "[redacted]"
 
+Model = TypeVar("Model", bound=BaseModel)
+
 
 def secret_values(variables: Mapping[str, str]) -> list[str]:
-    """The values of variables whose names say that they are secret, longest first."""
-    found = {
-        value
-        for name, value in variables.items()
-        if len(value) >= _SHORTEST and _SECRET_NAME.search(name) and not value.isdigit()
-    }
-    return sorted(found, key=len, reverse=True)
+    """The values of variables whose names say that they are secret, and what URLs in any variable
+    hold of passwords and keys; longest first. A number in a variable that counts tokens is none."""
+    found = {value for pair in variables.items() for value in _of_variable(*pair)}
+    return sorted((value for value in found if len(value) >= _SHORTEST), key=len, reverse=True)
+
+
+def _of_variable(name: str, value: str) -> Iterator[str]:
+    if _SECRET_NAME.search(name) and not (value.isdigit() and _COUNTS.search(name)):
+        yield value
+    for found in _IN_URL.finditer(value):
+        yield found[1] or found[2]
 
 
 def redact(text: str, values: Iterable[str]) -> str:
-    """`text` without any of `values`, as they stand and as JSON writes them."""
+    """`text` without any of `values`."""
     for value in values:
-        text = text.replace(value, REDACTED).replace(json.dumps(value)[1:-1], REDACTED)
+        text = text.replace(value, REDACTED)
     return text
+
+
+def without(model: Model, values: Iterable[str]) -> Model:
+    """The model with every text in it redacted, keys and numbers as they are."""
+    values = list(values)
+    if not values:
+        return model
+    return type(model).model_validate(_redacted(model.model_dump(), values))
+
+
+def _redacted(value: Any, values: list[str]) -> Any:
+    if type(value) is str:
+        return redact(value, values)
+    if isinstance(value, dict):
+        return {key: _redacted(inner, values) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(_redacted(inner, values) for inner in value)
+    return value

@@ -3,13 +3,15 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from e2e.errors import HarnessError, Outcome, ResidueLeft, ServerFailed, WrongAnswers
 from e2e.evidence.case import CaseEvidence
-from e2e.evidence.record import CaseRecord, Check, EvaluationRecord, Proof, Sample
+from e2e.evidence.record import CaseRecord, Check, Claim, EvaluationRecord, Proof, Sample
 from e2e.evidence.secrets import redact, secret_values
+from e2e.evidence.summary import summary_markdown
 
 
 @pytest.fixture
@@ -73,22 +75,46 @@ def test_no_case_passes_without_its_evidence(evidence: CaseEvidence) -> None:
     assert evidence.conclude() is Outcome.HARNESS_ERROR
 
 
-def test_secrets_never_reach_a_file(tmp_path: Path) -> None:
-    token = 'hf_"quoted"value'
-    evidence = CaseEvidence(
-        tmp_path / "c", "r", "p", "c", secrets=secret_values({"HF_TOKEN": token})
-    )
-    evidence.failure(ServerFailed("died", lines=[f"using token {token}"]))
+@pytest.mark.parametrize(
+    "token", ['hf_"quoted"value', "with|pipe|in it", "gänse\\füße", "12345678"]
+)
+def test_secrets_reach_neither_files_nor_the_record(token: str, tmp_path: Path) -> None:
+    """The record is what terminals and test reports show; cells of the summary are cut."""
+    secrets = secret_values({"HF_TOKEN": token})
+    evidence = CaseEvidence(tmp_path / "c", "r", "p", "c", secrets=secrets)
+    at_the_cut = "x" * 155 + token
+    evidence.failure(ServerFailed(f"died of {token}", lines=[f"using token {token}"]))
+    evidence.claim(Claim(name="scrubbed", held=False, expected="", seen=at_the_cut, where=token))
+    evidence.proof(Proof(name="gone", held=False, found=[token], detail={"a": [{"b": token}]}))
+    evidence.note(token)
     evidence.conclude()
-    for path in evidence.folder.iterdir():
-        assert token not in path.read_text()
-        assert json.dumps(token)[1:-1] not in path.read_text()
-    assert "[redacted]" in (evidence.folder / "summary.md").read_text()
+    told = [path.read_text() for path in evidence.folder.iterdir()] + [repr(evidence.record)]
+    for text in told:
+        for form in (token, json.dumps(token)[1:-1], token.replace("|", "\\|"), repr(token)):
+            assert form not in text
+    assert "xx[re" in (evidence.folder / "summary.md").read_text()
 
 
-@pytest.mark.parametrize("name", ["HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "VLLM_API_KEY", "PASSWORD"])
+def test_the_summary_is_what_the_record_on_disk_alone_says(evidence: CaseEvidence) -> None:
+    evidence.evaluation(evaluation_of(sample_of(fingerprint_distance=float("inf"))))
+    evidence.conclude()
+    assert summary_markdown(read(evidence)) == (evidence.folder / "summary.md").read_text()
+    assert "| inf |" in summary_markdown(read(evidence))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*("HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "VLLM_API_KEY", "PASSWORD"), "DB_PASS", "OPENAI_KEY"],
+)
 def test_secret_names_are_known(name: str) -> None:
     assert secret_values({name: "0a1b2c3d", "PATH": "/usr/bin:/bin"}) == ["0a1b2c3d"]
+
+
+@pytest.mark.parametrize(
+    "url", ["http://me:s3cret!x@proxy:3128", "https://h/v1?a=1&api_key=s3cret!x"]
+)
+def test_secrets_in_urls_are_known(url: str) -> None:
+    assert secret_values({"HTTP_PROXY": url}) == ["s3cret!x"]
 
 
 def test_numbers_that_are_no_secrets_stay() -> None:
@@ -100,7 +126,7 @@ def test_the_longer_secret_goes_first() -> None:
     assert redact("abcdefgh", values) == "[redacted]"
 
 
-def test_the_summary_marks_what_is_not_the_profiles_verdict(evidence: CaseEvidence) -> None:
+def sample_of(**changes: Any) -> Sample:
     sample = Sample(
         doc_id=0,
         prompt_sha256="0",
@@ -111,21 +137,27 @@ def test_the_summary_marks_what_is_not_the_profiles_verdict(evidence: CaseEviden
         strict=False,
         flexible=False,
     )
-    evidence.evaluation(
-        EvaluationRecord(
-            dataset="bundled",
-            dataset_sha256="0",
-            shots=8,
-            samples_asked=1,
-            required=1,
-            match="strict",
-            correct_strict=0,
-            correct_flexible=0,
-            lowered_from=7,
-            checks=[Check(name="number", held=False, required="1 of 1", seen="0 of 1")],
-            samples=[sample],
-        )
+    return sample.model_copy(update=changes)
+
+
+def evaluation_of(sample: Sample) -> EvaluationRecord:
+    return EvaluationRecord(
+        dataset="bundled",
+        dataset_sha256="0",
+        shots=8,
+        samples_asked=1,
+        required=1,
+        match="strict",
+        correct_strict=0,
+        correct_flexible=0,
+        lowered_from=7,
+        checks=[Check(name="number", held=False, required="1 of 1", seen="0 of 1")],
+        samples=[sample],
     )
+
+
+def test_the_summary_marks_what_is_not_the_profiles_verdict(evidence: CaseEvidence) -> None:
+    evidence.evaluation(evaluation_of(sample_of()))
     evidence.conclude()
     summary = (evidence.folder / "summary.md").read_text()
     assert "Not the profile's verdict" in summary
