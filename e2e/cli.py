@@ -214,13 +214,12 @@ def _doctor(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from rich.console import Console
     from rich.markup import escape
 
     from e2e import profile, run, session, terminal
     from e2e.process import reap
 
-    console = Console()
+    console = terminal.LastingConsole()
     for line in reap.tell_lost_runs():
         console.print(f"[yellow]lost before:[/] {escape(line)}", highlight=False)
     chosen = profile.load(profile.find(arguments.profile))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections.abc import Sequence
 
@@ -14,6 +16,18 @@ from e2e import comparison
 from e2e.evidence.record import CaseRecord
 
 _QUIET_SECONDS = 15
+
+
+class LastingConsole(Console):
+    """A reader that goes away, as in `| head`, ends no run: the rest is told to nobody, and the
+    evidence and the exit code are those of the whole run."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        # What Python still flushes when it ends must find somebody.
+        nobody = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nobody, sys.stdout.fileno())
+        os.close(nobody)
 
 
 class TerminalReporter:
