@@ -55,10 +55,13 @@ def play(folder: Path, *faults: Fault, seconds: float = 0.2) -> Played:
 
 
 @contextmanager
-def playing(folder: Path, *faults: Fault, seconds: float = 60.0) -> Iterator[subprocess.Popen[str]]:
+def playing(
+    folder: Path, *faults: Fault, seconds: float = 60.0, port: int | None = None
+) -> Iterator[subprocess.Popen[str]]:
     """A case in a process of its own, which tells its phases on `stdout`; killed at the end."""
+    arguments = [folder, str(port or free_port()), str(seconds)]
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.faults.one_case", folder, str(free_port()), str(seconds)],
+        [sys.executable, "-m", "tests.faults.one_case", *arguments],
         cwd=_ROOT,
         env={**os.environ, **Orders(faults).variables()},
         stdout=subprocess.PIPE,
