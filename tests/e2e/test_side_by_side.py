@@ -21,7 +21,7 @@ _SECONDS = 300
 
 @contextmanager
 def _running(folder: Path, base: int) -> Iterator[subprocess.Popen[bytes]]:
-    """`afd-e2e run`, telling `folder`/told; a signal ends it where the test does not wait for it."""
+    """`afd-e2e run`, telling `folder`/told; it gets SIGTERM where nobody waits for its end."""
     folder.mkdir()
     arguments = ["run", "canary-cpu", "--case", CASE, "--evidence", str(folder)]
     with (folder / "told").open("wb") as told:

@@ -1,4 +1,4 @@
-"""Two runs on one host: at the same time where they share nothing, refused by name where they do."""
+"""Two runs on one host: together where they share nothing, refused by name where they do."""
 
 from __future__ import annotations
 
