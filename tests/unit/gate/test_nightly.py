@@ -1,6 +1,8 @@
 """The lab's nightly job is in step with the profiles."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +72,35 @@ def test_doctor_comes_first_with_the_same_variables(name: str) -> None:
 def test_a_canary_of_the_same_hardware_comes_before_a_real_checkpoint(name: str) -> None:
     count = profile.load(profile.find(name)).hardware.devices
     assert f"canary-{count}gpu" in _BY_KEY[name]["depends_on"]
+
+
+def test_steps_say_nothing_that_buildkite_would_not_know() -> None:
+    both = {
+        "agents",
+        "commands",
+        "concurrency",
+        "concurrency_group",
+        "env",
+        "key",
+        "label",
+        "retry",
+    }
+    for step in _STEPS:
+        assert both | {"timeout_in_minutes"} <= set(step)
+        assert set(step) <= both | {"timeout_in_minutes", "depends_on", "artifact_paths"}
+        assert set(step.get("depends_on", [])) <= set(_BY_KEY) - {step["key"]}
+
+
+def test_node_ids_are_those_that_pytest_collects() -> None:
+    ids = [id_ for step in _STEPS for id_ in re.findall(r'"(tests/[^"]+)"', str(step["commands"]))]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", *ids],
+        cwd=_FILE.parents[1],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+    assert [line for line in done.stdout.splitlines() if "::" in line] == ids
 
 
 def test_only_a_lost_agent_is_retried() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from e2e import profile
+from e2e.plan import plan_case
 from e2e.profile.problems import InvalidProfile
 
 _TEXT = (Path(__file__).parents[3] / "docs" / "profiles.md").read_text(encoding="utf-8")
@@ -13,11 +14,29 @@ _PROFILES = re.findall(r"```yaml\n(.*?)```", _TEXT, re.DOTALL)
 
 
 def test_the_examples_are_right(write) -> None:
-    whole, extending = _PROFILES
+    whole, performance, extending, another_vllm = _PROFILES
     assert profile.load(write(whole, "my-4gpu")).profile == "my-4gpu"
     small = profile.load(write(extending, "my-4gpu-small"))
     assert list(small.cases) == ["baseline-eager"]
     assert small.model.weights_gib is None
+    measured = profile.load(write(whole + performance, "my-4gpu")).performance
+    assert measured is not None
+    assert measured.load.runs == 5
+    assert profile.load(write(another_vllm, "another")).extends == "qwen3-30b-4gpu"
+
+
+def test_the_flags_for_another_vllm_are_the_suites(write) -> None:
+    chosen = profile.load(write(_PROFILES[-1], "another"))
+    graph, dbo = (
+        " ".join(plan_case(chosen, case, {}, None).roles[0].argv)
+        for case in ("afd-graph-2a1f", "afd-graph-dbo-2a1f")
+    )
+    for command in (graph, dbo):
+        assert "--max-num-seqs 8" in command
+        assert "--max-num-batched-tokens" not in command
+    assert "--no-enable-chunked-prefill" in dbo
+    assert "--no-enable-chunked-prefill" not in graph
+    assert "--dbo-decode-token-threshold 2 --dbo-prefill-token-threshold 8" in dbo
 
 
 def test_the_shown_problems_are_the_real_ones(write) -> None:
