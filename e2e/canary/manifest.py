@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -9,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from e2e.errors import SetupMissing
 
 FILE = "canary.json"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class _Record(BaseModel):
@@ -58,7 +60,8 @@ class Sensitivity(_Record):
 
 class CanaryManifest(_Record):
     """`smallest_lead`: of a right token's logit over the next. `router_gap`, `expert_share`: see
-    `e2e.canary.routing.Routing`."""
+    `e2e.canary.routing.Routing`. `seal`: SHA-256 of all else, so that a record that was changed by
+    hand, a limit above all, is not taken for what was measured."""
 
     schema_version: int = SCHEMA_VERSION
     family: str
@@ -72,6 +75,11 @@ class CanaryManifest(_Record):
     bands: dict[str, Band]
     sensitivity: tuple[Sensitivity, ...]
     answers: tuple[Expected, ...]
+    seal: str = ""
+
+    def sealed(self) -> CanaryManifest:
+        content = json.dumps(self.model_dump(mode="json", exclude={"seal"}), sort_keys=True)
+        return self.model_copy(update={"seal": hashlib.sha256(content.encode()).hexdigest()})
 
     def summary(self) -> str:
         """A few lines for people."""
@@ -92,7 +100,8 @@ class CanaryManifest(_Record):
 
 
 def write(manifest: CanaryManifest, folder: Path) -> None:
-    (folder / FILE).write_text(manifest.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    text = manifest.sealed().model_dump_json(indent=1)
+    (folder / FILE).write_text(text + "\n", encoding="utf-8")
 
 
 def read(folder: Path) -> CanaryManifest | None:
@@ -116,6 +125,8 @@ def read(folder: Path) -> CanaryManifest | None:
         raise SetupMissing(
             f"{path} has version {manifest.schema_version}, known is {SCHEMA_VERSION}", mend=_MEND
         )
+    if manifest != manifest.sealed():
+        raise SetupMissing(f"{path} is not what was written when it was built", mend=_MEND)
     return manifest
 
 

@@ -47,7 +47,7 @@ def a_manifest() -> CanaryManifest:
 
 def test_what_is_written_is_read(tmp_path):
     manifest.write(a_manifest(), tmp_path)
-    assert manifest.read(tmp_path) == a_manifest()
+    assert manifest.read(tmp_path) == a_manifest().sealed()
     known = fingerprint.load(tmp_path)
     assert known is not None
     assert known.limit("float32") == 1e-4
@@ -69,6 +69,10 @@ def test_the_summary_says_what_is_guarded_against():
         (lambda text: text.replace('"token_ids"', '"tokens"'), "token_ids"),
         (lambda text: text.replace('"noise":1e-6', '"noise":"?"').replace("1e-6", '"?"'), "noise"),
         (lambda text: json.dumps({**json.loads(text), "schema_version": 99}), "version 99"),
+        (lambda text: text.replace('"limit": 0.0001', '"limit": Infinity'), "not what was written"),
+        (lambda text: text.replace('"limit": 0.0001', '"limit": 9.5'), "not what was written"),
+        (lambda text: text.replace("1+1=2", "1+1=3"), "not what was written"),
+        (lambda text: text.replace('"seal": "', '"seal": "0'), "not what was written"),
     ],
 )
 def test_a_damaged_record_is_named(tmp_path, damage, said):
