@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from functools import cache
+from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -129,6 +130,13 @@ def _run_ids() -> dict[str, str]:
     return {}
 
 
+def _folder_names(case: str, test: str) -> Iterator[str]:
+    """Several tests of one case, of one name even, each keep their own evidence."""
+    yield case
+    yield f"{case}-{test}"
+    yield from (f"{case}-{test}-{number}" for number in count(2))
+
+
 @pytest.fixture
 def evidence(
     case_id: CaseId,
@@ -142,9 +150,8 @@ def evidence(
 
     run_id = _run_ids.setdefault(case_id.profile, session.new_run_id(case_profile.profile))
     root = session.evidence_root(request.config.getoption("--evidence"), os.environ)
-    folder_name = case_id.case
-    if (root / run_id / folder_name).exists():
-        folder_name = f"{case_id.case}-{request.node.originalname}"
+    names = _folder_names(case_id.case, request.node.originalname)
+    folder_name = next(name for name in names if not (root / run_id / name).exists())
     try:
         return session.open_evidence(root, run_id, case_profile.profile, folder_name)
     except SetupMissing as error:
