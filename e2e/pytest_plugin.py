@@ -161,12 +161,18 @@ def evidence(
 @pytest.fixture
 def case_plan(case_id: CaseId, case_profile: Profile, evidence: CaseEvidence) -> CasePlan:
     """What will be launched and checked, exactly. Missing set-up fails by name."""
-    from e2e import session
+    from e2e import doctor, session
     from e2e.errors import HarnessError
 
     try:
         with evidence.phase("prepare"):
-            return session.prepare(case_profile, case_id.case, os.environ, evidence.progress)
+            return session.prepare(
+                case_profile,
+                case_id.case,
+                os.environ,
+                evidence.progress,
+                lambda plan: doctor.require(plan, evidence),
+            )
     except HarnessError as error:
         evidence.failure(error)
         evidence.conclude()

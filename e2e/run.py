@@ -65,7 +65,13 @@ def execute(
     """Prepare and run a case; whatever ends it is in the evidence, and so is its outcome."""
     with recorded(evidence):
         with evidence.phase("prepare"):
-            plan = session.prepare(profile, case, variables, evidence.progress)
+            plan = session.prepare(
+                profile,
+                case,
+                variables,
+                evidence.progress,
+                lambda plan: doctor.require(plan, evidence),
+            )
         run_case(plan, evidence)
     return evidence.conclude()
 

@@ -56,13 +56,19 @@ def prepare(
     case: str,
     variables: Mapping[str, str],
     progress: Callable[[str], None],
+    before_a_build: Callable[[CasePlan], None] = lambda plan: None,
 ) -> CasePlan:
     """Check the gate, build the canary if the profile uses one and it is not there, and plan.
 
+    `before_a_build` sees the plan first: a build takes minutes, what is missing is known at once.
     Raises SetupMissing and ProfileError.
     """
     gate.require(profile, variables)
-    return plan_case(profile, case, variables, canary_folder(profile, variables, progress))
+    plan = plan_case(profile, case, variables, canary_folder(profile, variables, build=None))
+    if plan.model_variable is None and not Path(plan.model).is_dir():
+        before_a_build(plan)
+        canary_folder(profile, variables, build=progress)
+    return plan
 
 
 def canary_folder(

@@ -110,6 +110,17 @@ def test_found_before_a_data_set_is_asked_for(
     assert seen in " ".join(capsys.readouterr().out.split())
 
 
+def test_found_before_a_canary_is_built(monkeypatch, tmp_path, capsys) -> None:
+    for name in ("AFD_E2E_BACKEND", "AFD_GPU_E2E_CANARY_MODEL", "CUDA_VISIBLE_DEVICES"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AFD_E2E_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("AFD_GPU_E2E_VLLM_BIN", "/nowhere")
+    arguments = ["run", "canary-2gpu", "--case", "baseline-eager"]
+    assert cli.main([*arguments, "--evidence", str(tmp_path)]) == 3
+    assert "'/nowhere' is not there" in " ".join(capsys.readouterr().out.split())
+    assert not (tmp_path / "cache").exists()
+
+
 def test_evidence_that_cannot_be_written(opted_in, tmp_path, capsys) -> None:
     (tmp_path / "file").write_text("")
     arguments = ["run", "qwen3_5-122b-8gpu", "--case", "baseline-eager"]
