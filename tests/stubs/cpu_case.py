@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -17,15 +18,20 @@ AFD_CASE = "afd-eager-1a1f"
 
 
 class At:
-    """A reporter that does something when a phase begins."""
+    """A reporter that does something when a phase begins. `began` has the moment of each phase on
+    the monotonic clock, `acted` the moment after the act."""
 
     def __init__(self, phase: str, act: Callable[[], None]) -> None:
         self._phase = phase
         self._act = act
+        self.began: dict[str, float] = {}
+        self.acted = 0.0
 
     def phase(self, name: str) -> None:
+        self.began[name] = time.monotonic()
         if name == self._phase:
             self._act()
+            self.acted = time.monotonic()
 
     def progress(self, text: str) -> None: ...
 
