@@ -8,7 +8,7 @@ from typing import Literal
 
 from e2e.errors import ProfileError
 from e2e.plan import argv, difference, settings
-from e2e.plan.evaluation import EvaluationPlan, plan_evaluation
+from e2e.plan.evaluation import EvaluationPlan, asks_more, plan_evaluation
 from e2e.plan.role import Role, RolePlan, plan_role, ranks
 from e2e.profile.model import Case, Profile, Teardown, TimeLimits
 from e2e.profile.problems import did_you_mean
@@ -90,6 +90,7 @@ def plan_as(
     """The plan of a case that need not be one of the profile's, under a name of its own."""
     where = variables.get(profile.model.variable) or model or f"${profile.model.variable}"
     http, connector = first_ports(profile, variables)
+    evaluation = plan_evaluation(profile, case, variables)
     return CasePlan(
         profile=profile.profile,
         case=name,
@@ -107,8 +108,8 @@ def plan_as(
         execution=case.execution.mode,
         dbo=case.execution.dbo is not None,
         scrub=difference.scrubbed(profile, case),
-        evaluation=plan_evaluation(profile, case, variables),
-        limits=profile.time_limits,
+        evaluation=evaluation,
+        limits=_limits(profile, case, evaluation),
         teardown=profile.teardown,
         model_variable=_model_variable(profile, variables),
         inherited={
@@ -117,6 +118,14 @@ def plan_as(
             if not path.startswith("cases.") or path.split(".")[1] == name
         },
     )
+
+
+def _limits(profile: Profile, case: Case, asked: EvaluationPlan) -> TimeLimits:
+    """The profile's, with the time that more questions than its own may take."""
+    limits = profile.time_limits
+    if limits.larger_evaluation and asks_more(asked.samples, profile.evaluation_of(case)):
+        return limits.model_copy(update={"evaluation": limits.larger_evaluation})
+    return limits
 
 
 def _model_variable(profile: Profile, variables: Mapping[str, str]) -> str | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from e2e.plan.case import CasePlan
 from e2e.plan.evaluation import EvaluationPlan
 from e2e.plan.role import RolePlan
+from e2e.profile.model import TimeLimits
 
 
 def checks(plan: CasePlan) -> list[str]:
     """One line each, in the order in which they are proven."""
-    return [*_before(plan), *_live(plan), *_answers(plan.evaluation), *_after(plan)]
+    return [*_before(plan), *_live(plan), *_answers(plan.evaluation, plan.limits), *_after(plan)]
 
 
 def _before(plan: CasePlan) -> list[str]:
@@ -49,7 +50,9 @@ def _live(plan: CasePlan) -> list[str]:
         )
     if plan.scrub:
         lines.append(f"live: no process has {', '.join(plan.scrub)} in its environment")
-    lines.append("live: a token is generated before the first question is asked")
+    lines.append(
+        f"live: a token is generated within {plan.limits.ready:g} s, before the first question"
+    )
     return lines
 
 
@@ -65,13 +68,14 @@ def _mode(plan: CasePlan) -> str:
     return f"decode graphs are captured{overlap}"
 
 
-def _answers(evaluation: EvaluationPlan) -> list[str]:
+def _answers(evaluation: EvaluationPlan, limits: TimeLimits) -> list[str]:
     if evaluation.samples == "all":
         needed = f"{evaluation.share:.4g} of all answers"
     else:
         needed = f"{evaluation.required} of {evaluation.samples} answers"
     lines = [
-        f"answers: {needed} right under {evaluation.match} matching; none is cut, empty or missing"
+        f"answers: {needed} right under {evaluation.match} matching; none is cut, empty or missing",
+        f"answers: each within {limits.request:g} s, all within {limits.evaluation:g} s",
     ]
     if evaluation.lowered_from is not None:
         lines.append(

@@ -8,7 +8,7 @@ from typing import Literal
 
 from e2e.errors import SetupMissing
 from e2e.plan import settings
-from e2e.profile.model import Case, Profile
+from e2e.profile.model import Case, Evaluation, Profile
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,16 @@ class EvaluationPlan:
         return max(self.required, settings.at_least(self.share, asked))
 
 
+def asks_more(samples: int | Literal["all"], own: Evaluation) -> bool:
+    """More questions are asked than the profile's own evaluation has."""
+    return samples == "all" or samples > own.samples
+
+
 def plan_evaluation(profile: Profile, case: Case, variables: Mapping[str, str]) -> EvaluationPlan:
     own = profile.evaluation_of(case)
     limit = settings.limit(variables)
     samples = own.samples if limit is None else limit
-    more = samples == "all" or samples > own.samples
+    more = asks_more(samples, own)
     if more and profile.model.canary and not variables.get(profile.model.variable):
         raise SetupMissing(
             f"{settings.LIMIT}={limit}: the canary has learnt {own.samples} answers",

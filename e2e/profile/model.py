@@ -199,6 +199,10 @@ class TimeLimits(Strict):
     request: PositiveFloat = Field(default=300, description="One answer.")
     stall: PositiveFloat = Field(default=180, description="Without any answer or token.")
     evaluation: PositiveFloat = Field(default=3600, description="All answers.")
+    larger_evaluation: PositiveFloat | None = Field(
+        default=None,
+        description="All answers when AFD_GSM8K_LIMIT asks for more samples; default: evaluation.",
+    )
     shutdown: PositiveInt = Field(
         default=10, description="What a server gives running requests (--shutdown-timeout)."
     )

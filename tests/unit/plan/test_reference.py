@@ -5,6 +5,9 @@ import json
 
 import pytest
 
+from e2e import profile
+from e2e.plan import CasePlan
+
 _LARGE = {
     "--shutdown-timeout": "10",
     "--tensor-parallel-size": "1",
@@ -29,12 +32,13 @@ _SMALL = {
 }
 _GRAPH = {
     "--max-num-seqs": "8",
-    "--max-num-batched-tokens": "8",
     "--max-cudagraph-capture-size": "8",
     "--cudagraph-capture-sizes": "8",
     "--compilation-config": '{"cudagraph_mode":"FULL_DECODE_ONLY"}',
 }
+_NATIVE_GRAPH = {**_GRAPH, "--max-num-batched-tokens": "8"}
 _DBO = {
+    "--no-enable-chunked-prefill": "",
     "--enable-dbo": "",
     "--dbo-decode-token-threshold": "1",
     "--dbo-prefill-token-threshold": "8",
@@ -103,6 +107,18 @@ def test_reference_case_afd(plan, flags) -> None:
     }
 
 
+def test_fp8_native_on_all_four(plan, flags) -> None:
+    case = plan("qwen3_5-122b-fp8-4gpu/baseline-eager", AFD_GPU_E2E_FP8_MODEL="/fp8")
+    (role,) = case.roles
+    assert flags(role) == {
+        **_LARGE,
+        "--served-model-name": "qwen3-5-122b-fp8-afd-baseline",
+        "--data-parallel-size": "4",
+        "--port": "8000",
+    }
+    assert role.env_set["CUDA_VISIBLE_DEVICES"] == "0,1,2,3"
+
+
 def test_fp8_says_no_quantization(plan, flags) -> None:
     case = plan("qwen3_5-122b-fp8-4gpu/afd-eager-2a2f", AFD_GPU_E2E_FP8_MODEL="/fp8")
     for role in case.roles:
@@ -116,48 +132,81 @@ def test_fp8_says_no_quantization(plan, flags) -> None:
         }
 
 
-@pytest.mark.parametrize(
-    ("name", "served", "more"),
-    [
-        ("deepseek-v2-lite-4gpu", "deepseek-v2-lite-afd", {}),
-        ("qwen3-30b-4gpu", "qwen3-moe-afd", {}),
-        ("qwen3_6-35b-4gpu", "qwen3-6-afd", {"--language-model-only": ""}),
-    ],
-)
-def test_small_suites(plan, flags, name: str, served: str, more: dict[str, str]) -> None:
-    (native,) = plan(f"{name}/baseline-graph").roles
+_SUITES = {
+    "deepseek-v2-lite-4gpu": ("deepseek-v2-lite-afd", {}, {"2a1f": 1, "2a2f": 2}),
+    "qwen3-30b-4gpu": ("qwen3-moe-afd", {}, {"2a1f": 1}),
+    "qwen3_6-35b-4gpu": ("qwen3-6-afd", {"--language-model-only": ""}, {"2a1f": 1}),
+}
+_MODES = {"eager": {"--enforce-eager": ""}, "graph": _GRAPH, "graph-dbo": {**_GRAPH, **_DBO}}
+
+
+@pytest.mark.parametrize("name", _SUITES)
+def test_small_suite_native(plan, flags, name: str) -> None:
+    served, more, splits = _SUITES[name]
+    case = plan(f"{name}/baseline-graph")
+    (native,) = case.roles
     assert flags(native) == {
         **_SMALL,
-        **_GRAPH,
+        **_NATIVE_GRAPH,
         **more,
         "--served-model-name": f"{served}-baseline",
         "--data-parallel-size": "4",
         "--port": "8000",
     }
     assert native.env_set == {**_EVERY, "VLLM_PLUGINS": "", "CUDA_VISIBLE_DEVICES": "0,1,2,3"}
-    modes = {"eager": {"--enforce-eager": ""}, "graph": _GRAPH, "graph-dbo": {**_GRAPH, **_DBO}}
-    for mode, mode_flags in modes.items():
-        case = plan(f"{name}/afd-{mode}-2a1f")
-        for role in case.roles:
-            attention = role.role == "attention"
-            assert flags(role) == {
-                **_SMALL,
-                **mode_flags,
-                **more,
-                "--served-model-name": f"{served}-{role.role}",
-                "--data-parallel-size": "2" if attention else "1",
-                "--port": "8000" if attention else "8001",
-                "--additional-config": _afd(role.role, 2, 1),
-            }
-            assert role.env_set == {
-                **_EVERY,
-                **({"VLLM_LOGGING_LEVEL": "DEBUG"} if case.dbo else {}),
-                "VLLM_PLUGINS": "afd",
-                "CUDA_VISIBLE_DEVICES": "0,1" if attention else "2",
-            }
-        wanted = (24, 7, 12) if case.dbo else (7, 2, 1)
-        evaluation = case.evaluation
-        assert (evaluation.samples, evaluation.required, evaluation.concurrency) == wanted
+    assert _asked(case) == (7, 2, 1)
+    cases = {f"afd-{mode}-{split}" for mode in _MODES for split in splits}
+    assert set(profile.load(profile.find(name)).cases) == {"baseline-graph", *cases}
+
+
+@pytest.mark.parametrize("mode", _MODES)
+@pytest.mark.parametrize(
+    ("name", "split"), [(name, split) for name, suite in _SUITES.items() for split in suite[2]]
+)
+def test_small_suite_afd(plan, flags, name: str, split: str, mode: str) -> None:
+    served, more, splits = _SUITES[name]
+    case = plan(f"{name}/afd-{mode}-{split}")
+    for role in case.roles:
+        attention = role.role == "attention"
+        assert flags(role) == {
+            **_SMALL,
+            **_MODES[mode],
+            **more,
+            "--served-model-name": f"{served}-{role.role}",
+            "--data-parallel-size": "2" if attention else str(splits[split]),
+            "--port": "8000" if attention else "8001",
+            "--additional-config": _afd(role.role, 2, splits[split]),
+        }
+        assert role.env_set == {
+            **_EVERY,
+            **({"VLLM_LOGGING_LEVEL": "DEBUG"} if mode == "graph-dbo" else {}),
+            "VLLM_PLUGINS": "afd",
+            "CUDA_VISIBLE_DEVICES": "0,1" if attention else ("2", "2,3")[splits[split] - 1],
+        }
+    assert _asked(case) == ((24, 7, 12) if mode == "graph-dbo" else (7, 2, 1))
+
+
+def _asked(case: CasePlan) -> tuple[object, ...]:
+    asked = case.evaluation
+    assert (asked.dataset, asked.shots, asked.match, asked.max_tokens) == (
+        "gsm8k",
+        8,
+        "strict",
+        512,
+    )
+    return asked.samples, asked.required, asked.concurrency
+
+
+@pytest.mark.parametrize(
+    ("name", "ready"), [("qwen3_5-122b-8gpu", 3600), *((name, 900) for name in _SUITES)]
+)
+def test_deadlines(plan, name: str, ready: int) -> None:
+    """Two hours for the answers, eight for all 1,319; a server that needs SIGKILL 20 s after
+    SIGTERM fails."""
+    case = "baseline-eager" if name == "qwen3_5-122b-8gpu" else "baseline-graph"
+    for limit, seconds in (({}, 7200), ({"AFD_GSM8K_LIMIT": "all"}, 8 * 3600)):
+        limits = plan(f"{name}/{case}", **limit).limits
+        assert (limits.ready, limits.evaluation, limits.stop) == (ready, seconds, 20)
 
 
 def test_benchmark_variables_never_reach_a_server(plan) -> None:
