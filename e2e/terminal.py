@@ -16,11 +16,18 @@ from e2e import comparison
 from e2e.evidence.record import CaseRecord
 
 _QUIET_SECONDS = 15
+_UNBROKEN = 10_000
 
 
 class LastingConsole(Console):
     """A reader that goes away, as in `| head`, ends no run: the rest is told to nobody, and the
-    evidence and the exit code are those of the whole run."""
+    evidence and the exit code are those of the whole run. Where nobody watches (a file, a CI log)
+    no line is broken."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        if not self.is_terminal and "COLUMNS" not in os.environ:
+            self.width = _UNBROKEN
 
     def on_broken_pipe(self) -> None:
         self.quiet = True

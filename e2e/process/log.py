@@ -11,6 +11,7 @@ _LONGEST_LINE = 400
 _ERROR = re.compile(
     r"(?:^|[\s.)])(?:[A-Z]\w*(?:Error|Exception)|KeyboardInterrupt): ?(?!.*warning)"
 )
+_BEFORE_MESSAGE = re.compile(r"(?:\(\S+ pid=\d+\) )?(?:[A-Z]+ [\d-]+ [\d:]+ \[[^\]]+:\d+\])?\s*")
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -31,6 +32,11 @@ def last_lines(path: Path, count: int = 20) -> list[str]:
         lines[0] = f"…{lines[0][-_LONGEST_LINE + 1 :]}"
     readable = (_CONTROL.sub("", line).rstrip() for line in lines)
     return [_cut(line) for line in readable if line][-count:]
+
+
+def message(line: str) -> str:
+    """A line of vLLM's log without its process, level, time and place in the code."""
+    return _BEFORE_MESSAGE.sub("", line, count=1)
 
 
 def first_error(path: Path) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from e2e.process.log import last_lines
+from e2e.process.log import last_lines, message
 
 
 @pytest.fixture
@@ -45,6 +45,19 @@ def test_long_lines_say_how_much_was_cut(log: Path) -> None:
     long, end = last_lines(log)
     assert long.endswith("… (600 characters more)")
     assert end == "end"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "(EngineCore pid=12) INFO 12-01 04:10:48 [ompmultiprocessing.py:185]   cores=[]",
+        "(APIServer pid=7) cores=[]",
+        "WARNING 12-01 04:10:48 [a.py:5] cores=[]",
+        "cores=[]",
+    ],
+)
+def test_what_a_line_says(line: str) -> None:
+    assert message(line) == "cores=[]"
 
 
 def test_no_more_than_the_end_is_read(log: Path) -> None:

@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+from e2e import terminal
+
 _TELLS = """
 import sys
 from e2e import terminal
@@ -15,6 +17,13 @@ for name in ("launch", "ready", "evaluation"):
 reporter.done()
 sys.exit(6)
 """
+
+
+def test_where_nobody_watches_no_line_is_broken() -> None:
+    console = terminal.LastingConsole()
+    with console.capture() as told:
+        console.print("word " * 500)
+    assert told.get().count("\n") == 1
 
 
 def test_a_reader_that_goes_away_changes_no_exit_code() -> None:
