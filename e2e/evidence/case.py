@@ -132,7 +132,8 @@ class CaseEvidence:
         self.save()
 
     def conclude(self) -> Outcome:
-        """Fix the outcome, the first of the failures' in the order of `Outcome`."""
+        """Fix the outcome, the first of the failures' in the order of `Outcome`, in which they are
+        kept: what ended the run before what was found while it was stopped."""
         self.save()
         if self._unwritable:
             self.failure(
@@ -142,8 +143,9 @@ class CaseEvidence:
                 )
             )
         order = list(Outcome)
-        outcomes = [failure.outcome for failure in self.record.failures]
-        self.record.outcome = min(outcomes, key=order.index, default=Outcome.PASSED)
+        failures = self.record.failures
+        failures.sort(key=lambda failure: (order.index(failure.outcome), failure.phase == "stop"))
+        self.record.outcome = failures[0].outcome if failures else Outcome.PASSED
         self.save()
         self._write("summary.md", summary_markdown(self.record))
         if self._unwritable and self.record.outcome is Outcome.PASSED:

@@ -17,7 +17,7 @@ from e2e.evidence.record import RoleRecord
 from e2e.plan import CasePlan, RolePlan
 from e2e.process import Command, OwnedProcess, Owner, ProcessInfo
 from e2e.process.guardian.table import is_alive
-from e2e.process.log import first_error
+from e2e.process.log import first_error, message
 from e2e.process.signals import current
 from e2e.systems.environment import role_environment
 from e2e.systems.executable import resolve
@@ -59,6 +59,7 @@ class Deployment:
         self._launched = time.monotonic()
         self._named_dead: set[str] = set()
         self._members: list[tuple[LiveRole, ProcessInfo]] = []
+        self._started = False
 
     @property
     def endpoint(self) -> Endpoint:
@@ -113,6 +114,7 @@ class Deployment:
                     if process.command.startswith(_MEMBER_TITLE)
                 ]
                 self._record(role, ready_seconds=round(time.monotonic() - self._launched, 2))
+            self._started = True
 
     def _wait_for(self, role: LiveRole, deadline: float) -> None:
         ready = self._is_ready(role)
@@ -125,7 +127,7 @@ class Deployment:
             last = role.process.last_lines(1)
             self._evidence.progress(
                 f"{role.plan.role} starting, {time.monotonic() - self._launched:.0f} s"
-                + (f": {last[0]}" if last else "")
+                + (f": {message(last[0])}" if last else "")
             )
             time.sleep(_POLL_SECONDS)
 
@@ -164,7 +166,8 @@ class Deployment:
 
     def stop(self) -> None:
         """Entry role first, so that nothing is in flight when the others end. What is not a clean
-        stop is recorded as a failure: a forced kill, an unexpected exit code."""
+        stop is recorded as a failure: a forced kill, an unexpected exit code of a server that had
+        started. How one ends in the midst of its start, which another failure ended, is no news."""
         entry = self.plan.entry_role.role
         for role in sorted(self.roles.values(), key=lambda role: role.plan.role != entry):
             self._stop_role(role)
@@ -191,8 +194,10 @@ class Deployment:
                     mend="a server that needs a SIGKILL can leave device memory behind",
                 )
             )
-        elif report.exit_code not in role.plan.exit_codes and (
-            role.plan.role not in self._named_dead
+        elif (
+            self._started
+            and report.exit_code not in role.plan.exit_codes
+            and role.plan.role not in self._named_dead
         ):
             self._evidence.failure(
                 ServerFailed(

@@ -38,8 +38,15 @@ def test_a_case_without_failure_passes_and_says_so(evidence: CaseEvidence) -> No
 
 def test_what_ended_the_run_gives_the_outcome_and_hides_nothing(evidence: CaseEvidence) -> None:
     evidence.failure(ResidueLeft("port 8000 is still bound"))
+    with evidence.phase("stop"):
+        evidence.failure(ServerFailed("attention exited with 1 when stopped"))
     evidence.failure(ServerFailed("native exited with 3", role="native", lines=["Traceback"]))
     assert evidence.conclude() is Outcome.SERVER_FAILED
+    assert [failure.what.partition(" ")[0] for failure in read(evidence).failures] == [
+        "native",
+        "attention",
+        "port",
+    ]
     summary = (evidence.folder / "summary.md").read_text()
     assert "port 8000 is still bound" in summary
     assert "native exited with 3" in summary
