@@ -76,7 +76,7 @@ def _config(plan: CasePlan, folder: Path) -> CheckResult:
     if wrong:
         return failed(name, "; ".join(wrong), _mend(plan))
     kinds = ", ".join(map(str, config.get("architectures") or ["no architecture"]))
-    return passed(name, f"{kinds}, {len(plan.model_config)} keys as the profile says")
+    return passed(name, f"{kinds}; as the profile says: {', '.join(plan.model_config)}")
 
 
 def _tokenizer(folder: Path) -> CheckResult:

@@ -27,7 +27,7 @@ def checks(plan: CasePlan, variables: Mapping[str, str]) -> Iterator[CheckResult
         executable = role.argv[0]
         if executable not in asked:
             asked[executable] = _ask(executable, _environment(role, variables))
-        yield from _role(role, asked[executable], _SET_UP[plan.backend])
+        yield from _role(role, asked[executable], plan.backend)
 
 
 def _ask(executable: str, environment: Mapping[str, str]) -> Packages | SetupMissing | None:
@@ -41,9 +41,9 @@ def _ask(executable: str, environment: Mapping[str, str]) -> Packages | SetupMis
 
 
 def _role(
-    role: RolePlan, packages: Packages | SetupMissing | None, set_up: str
+    role: RolePlan, packages: Packages | SetupMissing | None, backend: str
 ) -> Iterator[CheckResult]:
-    name = f"{role.role} server"
+    name, set_up = f"{role.role} server", _SET_UP[backend]
     if packages is None:
         yield passed(name, f"{role.argv[0]}: a launcher; its packages are asked once it runs")
     elif isinstance(packages, SetupMissing):
@@ -54,7 +54,11 @@ def _role(
         yield failed(name, f"{packages.interpreter} has no vllm", set_up)
     else:
         known = ", ".join(f"{package} {version}" for package, version in packages.versions.items())
-        yield passed(name, f"{packages.interpreter}: {known}")
+        seen = f"{packages.interpreter}: {known}"
+        if backend == "gpu" and "+cpu" in packages.versions.get("torch", ""):
+            yield failed(name, f"a CPU build, for a profile of GPUs: {seen}", set_up)
+        else:
+            yield passed(name, seen)
         yield from _torchvision(role, packages)
         for plugin in filter(None, role.env_set.get("VLLM_PLUGINS", "").split(",")):
             yield _plugin(role, plugin, packages)

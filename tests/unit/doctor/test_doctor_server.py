@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,16 @@ def test_a_launcher_shows_its_interpreter_only_once_it_runs(tmp_path):
     held, seen = results(plan(str(script)))["native server"]
     assert held
     assert "launcher" in seen
+
+
+def test_a_cpu_build_for_a_profile_of_gpus(tmp_path):
+    on_gpus = replace(plan(executable(tmp_path, GOOD)), backend="gpu")
+    held, seen = results(on_gpus)["native server"]
+    assert not held
+    assert seen.startswith("a CPU build")
+    executable(tmp_path, {**GOOD, "torch": "2.13.0+cu130"})
+    held, _ = results(on_gpus)["native server"]
+    assert held
 
 
 def test_torchvision_from_pypi_beside_a_cpu_build_of_torch(tmp_path):
