@@ -87,14 +87,14 @@ def _parser() -> argparse.ArgumentParser:
     schema.set_defaults(command=_schema)
 
     prompts = commands.add_parser("prompts", help="print GSM8K prompts with their SHA-256")
-    prompts.add_argument("--dataset", metavar="DIR", default="bundled")
+    _dataset_option(prompts)
     prompts.add_argument("--shots", type=int, default=8)
     prompts.add_argument("--samples", default="7", help="a number, or all (default 7)")
     prompts.add_argument("--json", action="store_true", help="JSON lines")
     prompts.set_defaults(command=_prompts)
 
     score = commands.add_parser("score", help="score saved answers again, without a server")
-    score.add_argument("--dataset", metavar="DIR", default="bundled")
+    _dataset_option(score)
     score.add_argument(
         "--responses",
         metavar="FILE",
@@ -139,6 +139,16 @@ def _profile_and_case(parser: argparse.ArgumentParser) -> None:
     _case_option(parser)
 
 
+def _dataset_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--dataset",
+        default="bundled",
+        metavar="NAME",
+        help="bundled (the default), gsm8k (AFD_E2E_GSM8K, else from the hub), or a folder of "
+        "train.jsonl and test.jsonl",
+    )
+
+
 def _case_option(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--case", action="append", metavar="ID", help="only this case (may be repeated)"
@@ -151,7 +161,7 @@ def _canary_commands(commands: argparse._SubParsersAction[argparse.ArgumentParse
     build = actions.add_parser("build", help="train one (minutes, on a CPU)")
     build.add_argument("--family", default="qwen3_moe")
     build.add_argument("--out", type=Path, required=True, metavar="DIR")
-    build.add_argument("--dataset", default="bundled", metavar="DIR")
+    _dataset_option(build)
     build.add_argument("--seed", type=int, default=0)
     build.set_defaults(command=_canary_build)
     audit = actions.add_parser("audit", help="measure what a canary notices, and print the table")
@@ -196,20 +206,19 @@ def _documents(chosen: Profile, arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def _doctor(arguments: argparse.Namespace) -> int:
-    from rich.console import Console
-
-    from e2e import doctor, profile, session
+    from e2e import doctor, profile, session, terminal
     from e2e.doctor.table import table
     from e2e.plan import plan_case
 
     chosen = profile.load(profile.find(arguments.profile))
     variables = {**chosen.gate.opt_in, **os.environ}
     model = session.canary_folder(chosen, variables, build=None)
+    console = terminal.LastingConsole()
     failed = False
     for case in session.choose_cases(chosen, arguments.case):
         results = doctor.check(plan_case(chosen, case, variables, model), chosen, variables)
         failed |= any(not result.held for result in results)
-        Console().print(table(f"{chosen.profile}/{case}", results))
+        console.print(table(f"{chosen.profile}/{case}", results))
     return Outcome.SETUP_MISSING.exit_code if failed else 0
 
 
@@ -274,12 +283,10 @@ def _score(arguments: argparse.Namespace) -> int:
 
 
 def _compare(arguments: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from e2e import comparison, terminal
 
     records = comparison.read_cases(arguments.folders)
-    terminal.print_side_by_side(Console(), records)
+    terminal.print_side_by_side(terminal.LastingConsole(), records)
     if arguments.require is None:
         return 0
     noise = comparison.read_cases([arguments.noise])[0] if arguments.noise else None

@@ -13,20 +13,21 @@ Row = tuple[str, list[str]]
 
 
 def read_cases(folders: Sequence[Path]) -> list[CaseRecord]:
-    """The records in these folders: evidence folders of cases, or of whole runs.
+    """The records in these folders: evidence folders of cases, or of whole runs, whose cases come
+    in the order in which they ran.
 
     Raises ProfileError naming a folder without a readable record.
     """
     records: list[CaseRecord] = []
     for folder in folders:
         paths = [folder / "evidence.json"] if (folder / "evidence.json").is_file() else []
-        paths = paths or sorted(folder.glob("*/evidence.json"))
+        paths = paths or list(folder.glob("*/evidence.json"))
         if not paths:
             raise ProfileError(
                 f"{folder} holds no evidence.json",
                 mend="name the folder of a run or of one of its cases",
             )
-        records += [_read(path) for path in paths]
+        records += sorted(map(_read, paths), key=lambda record: record.started)
     return records
 
 

@@ -110,6 +110,14 @@ def test_a_folder_is_a_case_or_a_run(tmp_path: Path) -> None:
     assert comparison.read_cases([case]) == comparison.read_cases([case.parent]) == [NATIVE]
 
 
+def test_cases_of_a_run_come_as_they_ran(tmp_path: Path) -> None:
+    for name, started in (("afd", "2026-01-01T10:05"), ("native", "2026-01-01T10:00")):
+        (tmp_path / name).mkdir()
+        ran = NATIVE.model_copy(update={"case": name, "started": started})
+        (tmp_path / name / "evidence.json").write_text(ran.model_dump_json())
+    assert [record.case for record in comparison.read_cases([tmp_path])] == ["native", "afd"]
+
+
 @pytest.mark.parametrize("text", [None, "{}", "\udcff"])
 def test_a_folder_without_a_record_is_named(tmp_path: Path, text: str | None) -> None:
     if text is not None:
