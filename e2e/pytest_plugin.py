@@ -8,7 +8,8 @@ Nothing runs without its profile's opt-in variables; once opted in, missing set-
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,9 +23,7 @@ if TYPE_CHECKING:
     from e2e.systems.deployment import Deployment
 
 _MARK = "afd_case"
-_RAN = pytest.StashKey[int]()
-_NOT_OPTED_IN = pytest.StashKey[dict[str, str]]()
-_PARTLY = pytest.StashKey[bool]()
+_RAN = pytest.StashKey["Ran"]()
 _CALL = pytest.StashKey[pytest.CallInfo[None]]()
 
 
@@ -37,6 +36,28 @@ class CaseId(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.profile}/{self.case}"
+
+
+@dataclass
+class Ran:
+    """What a session ran, and what it skipped because it was not opted in."""
+
+    tests: int = 0
+    cases: int = 0
+    opt_in_lines: dict[str, str] = field(default_factory=dict)
+    named: list[str] = field(default_factory=list)
+    half_opted_in: bool = False
+
+    def amiss(self, narrowed: bool) -> str | None:
+        """Why a session without failures is a failure: it was asked for what did not run. A
+        session is `narrowed` where it was told which tests to run."""
+        if self.named:
+            return f"asked for by name, and did not run: {', '.join(self.named)}"
+        if self.half_opted_in and not self.cases:
+            return "variables that opt in are set, and no case ran"
+        if narrowed and self.opt_in_lines and not self.tests:
+            return "the selection ran no test"
+        return None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -58,9 +79,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", f"{_MARK}(*ids): run for these `<profile>/<case>` ids only (patterns allowed)"
     )
-    config.stash[_RAN] = 0
-    config.stash[_NOT_OPTED_IN] = {}
-    config.stash[_PARTLY] = False
+    config.stash[_RAN] = Ran()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -94,12 +113,14 @@ def _case_ids(names: tuple[str, ...]) -> list[CaseId]:
     try:
         loaded = {name: _load(name) for name in names or profile.names()}
     except ProfileError as error:
-        pytest.fail(str(error), pytrace=False)
-    return [
-        CaseId(profile.profile, case, source)
-        for source, profile in loaded.items()
-        for case in profile.cases
-    ]
+        failure = str(error)
+    else:
+        return [
+            CaseId(profile.profile, case, source)
+            for source, profile in loaded.items()
+            for case in profile.cases
+        ]
+    pytest.fail(failure, pytrace=False)
 
 
 @pytest.fixture
@@ -113,16 +134,23 @@ def case_profile(case_id: CaseId, request: pytest.FixtureRequest) -> Profile:
     """The case's profile, opted in; skips with the variables to set otherwise."""
     from e2e import gate
 
-    profile = _load(case_id.source)
-    missing = gate.missing_opt_in(profile, os.environ)
-    if missing:
-        line = gate.opt_in_line(profile)
-        request.config.stash[_NOT_OPTED_IN][case_id.profile] = line
+    profile, ran = _load(case_id.source), request.config.stash[_RAN]
+    if gate.missing_opt_in(profile, os.environ):
+        line = ran.opt_in_lines[case_id.profile] = gate.opt_in_line(profile)
         opting = (*profile.gate.opt_in, *profile.gate.opt_in_with)
-        request.config.stash[_PARTLY] |= any(os.environ.get(name) for name in opting)
+        ran.half_opted_in |= any(os.environ.get(name) for name in opting)
+        if _is_named(case_id, request.config):
+            ran.named.append(str(case_id))
         pytest.skip(line)
-    request.config.stash[_RAN] += 1
+    ran.cases += 1
     return profile
+
+
+def _is_named(case: CaseId, config: pytest.Config) -> bool:
+    """Its profile was asked for, or it by its node id."""
+    return bool(config.getoption("--profile")) or any(
+        argument.endswith(f"[{case}]") for argument in config.args
+    )
 
 
 @pytest.fixture(scope="session")
@@ -155,7 +183,8 @@ def evidence(
     try:
         return session.open_evidence(root, run_id, case_profile.profile, folder_name)
     except SetupMissing as error:
-        pytest.fail(str(error), pytrace=False)
+        failure = str(error)
+    pytest.fail(failure, pytrace=False)
 
 
 @pytest.fixture
@@ -175,8 +204,8 @@ def case_plan(case_id: CaseId, case_profile: Profile, evidence: CaseEvidence) ->
             )
     except HarnessError as error:
         evidence.failure(error)
-        evidence.conclude()
-        pytest.fail(explain(evidence), pytrace=False)
+    evidence.conclude()
+    pytest.fail(explain(evidence), pytrace=False)
 
 
 @pytest.fixture
@@ -206,25 +235,31 @@ def explain(evidence: CaseEvidence) -> str:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
     if call.when == "call":
         item.stash[_CALL] = call
-    return (yield)
-
-
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
-    for profile, line in config.stash[_NOT_OPTED_IN].items():
-        terminalreporter.write_line(f"afd-e2e: {profile} did not run: {line}")
+        item.config.stash[_RAN].tests += not report.skipped
+    return report
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """A run that asked for cases, by name or by any variable that opts in, and ran none is a
-    failure, not a success."""
-    config = session.config
-    skipped = config.stash[_NOT_OPTED_IN]
-    asked = any(config.getoption(option) for option in ("-k", "-m", "--profile"))
-    asked = asked or any("::" in argument for argument in config.args) or config.stash[_PARTLY]
-    if exitstatus == 0 and skipped and config.stash[_RAN] == 0 and asked:
+    """A session that was asked for tests or cases and did not run them is a failure."""
+    if exitstatus == 0 and _amiss(session.config):
         session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
+) -> None:
+    for profile, line in config.stash[_RAN].opt_in_lines.items():
+        terminalreporter.write_line(f"afd-e2e: {profile} did not run: {line}")
+    if exitstatus == 0 and (amiss := _amiss(config)):
+        terminalreporter.write_line(f"afd-e2e: a failure, for {amiss}", red=True)
+
+
+def _amiss(config: pytest.Config) -> str | None:
+    narrowed = bool(config.getoption("-k") or config.getoption("-m"))
+    return config.stash[_RAN].amiss(narrowed or any("::" in one for one in config.args))

@@ -71,6 +71,41 @@ def test_a_selection_that_runs_nothing_fails(
     file = next(project.path.glob("test_*.py"))
     result = run_any(project, *(word.format(file=file) for word in selection))
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    result.stdout.fnmatch_lines(["afd-e2e: a failure, for *"])
+
+
+@pytest.mark.parametrize("selection", [["-k", "test_"], ["-m", "not slow"], ["{file}::test_plain"]])
+def test_a_selection_that_runs_tests_of_other_kinds_passes(
+    project: pytest.Pytester, selection: list[str]
+) -> None:
+    project.makepyfile(test_plain="def test_plain(): pass\n")
+    result = run_any(project, *(word.format(file="test_plain.py") for word in selection))
+    assert result.ret == 0
+
+
+def test_a_case_that_was_named_and_did_not_run_fails_beside_one_that_ran(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AFD_E2E_BACKEND", "cpu")
+    file = next(project.path.glob("test_*.py"))
+    cases = ["canary-cpu/baseline-eager", "canary-4gpu/baseline-eager"]
+    result = run_any(project, *(f"{file}::test_case[{case}]" for case in cases))
+    result.assert_outcomes(passed=1, skipped=1)
+    assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    result.stdout.fnmatch_lines(["*by name, and did not run: canary-4gpu/baseline-eager"])
+
+
+def test_missing_set_up_is_said_once_without_a_traceback(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AFD_E2E_BACKEND", "gpu")
+    monkeypatch.delenv("AFD_GPU_E2E_MODEL", raising=False)
+    project.makepyfile("def test_case(case_plan): pass\n")
+    result = run_any(project, "-k", "qwen3-30b-4gpu and baseline-graph")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert str(result.stdout).count("AFD_GPU_E2E_MODEL is not set") == 1
+    result.stdout.no_fnmatch_line("*Traceback*")
+    result.stdout.no_fnmatch_line("*another exception*")
 
 
 @pytest.mark.parametrize(
