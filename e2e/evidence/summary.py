@@ -128,9 +128,13 @@ def _table(title: str, header: tuple[str, ...], rows: Iterable[tuple[object, ...
 def _cell(value: object) -> str:
     if value is None:
         return ""
-    text = f"{value:.4g}" if isinstance(value, float) else " ".join(str(value).split())
+    text = _number(value) if isinstance(value, float) else " ".join(str(value).split())
     text = text.replace("|", "\\|")
     return text if len(text) <= _LONGEST_CELL else text[: _LONGEST_CELL - 1] + "…"
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def _yes(held: bool) -> str:

@@ -9,7 +9,15 @@ import pytest
 
 from e2e.errors import HarnessError, Outcome, ResidueLeft, ServerFailed, WrongAnswers
 from e2e.evidence.case import CaseEvidence
-from e2e.evidence.record import CaseRecord, Check, Claim, EvaluationRecord, Proof, Sample
+from e2e.evidence.record import (
+    CaseRecord,
+    Check,
+    Claim,
+    EvaluationRecord,
+    Proof,
+    RoleRecord,
+    Sample,
+)
 from e2e.evidence.secrets import redact, secret_values
 from e2e.evidence.summary import summary_markdown
 
@@ -169,3 +177,19 @@ def test_the_summary_marks_what_is_not_the_profiles_verdict(evidence: CaseEviden
     summary = (evidence.folder / "summary.md").read_text()
     assert "Not the profile's verdict" in summary
     assert "#### 17 \\| pipe line" in summary
+
+
+def test_large_numbers_of_the_summary_are_written_out(evidence: CaseEvidence) -> None:
+    evidence.role(
+        RoleRecord(
+            role="native",
+            argv=[],
+            env_set={},
+            env_unset=[],
+            devices=[],
+            ports={},
+            log="native.log",
+            peak_memory_mib=15528.4,
+        )
+    )
+    assert "| 15528 |" in summary_markdown(evidence.record)

@@ -25,6 +25,7 @@ def test_all_are_there() -> None:
         "canary-4gpu",
         "canary-8gpu",
         "canary-cpu",
+        "canary-cpu-8way",
         "deepseek-v2-lite-4gpu",
         "qwen3-30b-4gpu",
         "qwen3_5-122b-8gpu",
