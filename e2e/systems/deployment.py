@@ -83,7 +83,7 @@ class Deployment:
             for role in self.roles.values()
             if (code := role.process.exit_code()) is not None
         ] or [
-            (role, f"has lost its process {member.command} (pid {member.pid})")
+            (role, f"has lost its process {_named(member)}")
             for role, member in self._members
             if not is_alive(member.identity)
         ]
@@ -170,7 +170,28 @@ class Deployment:
         started. How one ends in the midst of its start, which another failure ended, is no news."""
         entry = self.plan.entry_role.role
         for role in sorted(self.roles.values(), key=lambda role: role.plan.role != entry):
+            self._name_lost(role)
             self._stop_role(role)
+
+    def _name_lost(self, role: LiveRole) -> None:
+        """What a role lost while another was being stopped, unless it may fail with it."""
+        lost = [
+            _named(member)
+            for owner, member in self._members
+            if owner is role and not is_alive(member.identity)
+        ]
+        if lost and set(role.plan.exit_codes) == {0} and not self._named_dead:
+            self._named_dead.add(role.plan.role)
+            self._evidence.failure(
+                ServerFailed(
+                    f"{role.plan.role} had lost its process {' and '.join(lost)} before it was "
+                    "stopped",
+                    role=role.plan.role,
+                    log=role.process.log,
+                    lines=_why(role.process),
+                    mend="its log shows why, often at its first error",
+                )
+            )
 
     def _stop_role(self, role: LiveRole) -> None:
         limits = self.plan.limits
@@ -262,6 +283,10 @@ def _why(process: OwnedProcess) -> list[str]:
     last = process.last_lines(_LAST_LINES)
     first = [line for line in first_error(process.log) if line not in last]
     return [*first, "...", *last] if first else last
+
+
+def _named(member: ProcessInfo) -> str:
+    return f"{member.command} (pid {member.pid})"
 
 
 def _ended(code: int | None) -> str:

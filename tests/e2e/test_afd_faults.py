@@ -4,6 +4,7 @@ import os
 import signal
 from pathlib import Path
 
+import psutil
 import pytest
 
 from e2e.errors import Outcome
@@ -15,10 +16,23 @@ _NOTICED_SECONDS = 5
 """A second, and what a loaded machine takes to keep the last lines of the logs."""
 
 
-def kill(role: str, evidence: CaseEvidence) -> None:
+def pid_of(role: str, evidence: CaseEvidence) -> int:
     (pid,) = (record.pid for record in evidence.record.roles if record.role == role)
     assert pid is not None
-    os.kill(pid, signal.SIGKILL)
+    return pid
+
+
+def kill(role: str, evidence: CaseEvidence) -> None:
+    os.kill(pid_of(role, evidence), signal.SIGKILL)
+
+
+def kill_engine(role: str, evidence: CaseEvidence) -> None:
+    (engine,) = (
+        child
+        for child in psutil.Process(pid_of(role, evidence)).children(recursive=True)
+        if "EngineCore" in " ".join(child.cmdline())
+    )
+    engine.kill()
 
 
 @pytest.mark.parametrize("role", ["attention", "ffn"])
@@ -35,6 +49,18 @@ def test_a_killed_role_is_named_and_nothing_is_left(role: str, phase: str, tmp_p
     held = {proof.name: proof.held for proof in evidence.record.proofs}
     assert held["ports released"]
     assert held["sockets and temporary files gone"]
+
+
+def test_an_engine_that_dies_while_the_other_role_is_stopped_is_named(tmp_path: Path) -> None:
+    """Its server ends with 0 all the same."""
+    chosen = opted_in()
+    evidence = evidence_in(tmp_path, At("stop", lambda: kill_engine("ffn", evidence)), AFD_CASE)
+
+    assert execute(chosen, AFD_CASE, os.environ, evidence) is Outcome.SERVER_FAILED
+    (failure,) = evidence.record.failures
+    assert failure.role == "ffn"
+    assert "VLLM::EngineCore" in failure.what
+    assert_nothing_left(evidence)
 
 
 def test_answers_come_through_ffn(tmp_path: Path) -> None:
