@@ -47,7 +47,30 @@ def _read(file: Path, children: tuple[Path, ...]) -> tuple[Node, list[Problem]]:
         base, base_problems = _read(base_file, chain)
     except InvalidProfile as error:
         raise InvalidProfile([*problems, *error.problems]) from error
-    return _merge(_without_own_keys(base), root, ()), problems + base_problems
+    problems += [*base_problems, *_removed_but_not_there(base, root)]
+    return _merge(_without_own_keys(base), root, ()), problems
+
+
+def _removed_but_not_there(base: Node, own: Node) -> list[Problem]:
+    inherited, said = base.find(("cases",)), own.find(("cases",))
+    if not (inherited and isinstance(inherited.value, dict) and said):
+        return []
+    cases = said.value if isinstance(said.value, dict) else {}
+    missing = {
+        name: node
+        for name, node in cases.items()
+        if node.value is None and not node.broken and name not in inherited.value
+    }
+    for node in missing.values():
+        node.broken = True
+    return [
+        Problem(
+            node.key_at,
+            ("cases", name),
+            f"no such case is inherited, to be removed{did_you_mean(name, inherited.value)}",
+        )
+        for name, node in missing.items()
+    ]
 
 
 def _base_file(extends: Node, file: Path) -> Path:

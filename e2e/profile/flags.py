@@ -81,6 +81,11 @@ def check_args(args: View) -> Iterator[Problem]:
             yield args.at_key(flag, reason)
         elif args.length(flag) == 0:
             yield args.at_value(flag, "no value at all; true is a bare flag, null leaves it out")
+        elif _passes(args, flag) and _passes(args, f"no-{flag}"):
+            yield args.at_key(f"no-{flag}", f"the opposite of {flag}, which is said too")
+        for value, at in args.items(flag, str):
+            if value.startswith("-"):
+                yield Problem(at, (*args.path, flag), f"{value!r} would be read as another flag")
 
 
 def check_batch(case_args: list[View], capture_size: int | None) -> Iterator[Problem]:
@@ -93,6 +98,10 @@ def check_batch(case_args: list[View], capture_size: int | None) -> Iterator[Pro
     if largest is not None and largest > capture_size:
         what = f"{largest} is more than execution.capture_size {capture_size}: not captured"
         yield saying[-1].at_value("max-num-seqs", what)
+
+
+def _passes(args: View, flag: str) -> bool:
+    return args.says(flag) and args.get(flag, bool) is not False
 
 
 def _refusal(flag: str) -> str | None:

@@ -35,18 +35,18 @@ def check_layouts(profile: View, case: View) -> Iterator[Problem]:
 
 def check_layout(profile: View, layout: View) -> Iterator[Problem]:
     """The slots of one layout exist, once each, one for each rank; EP is all ranks."""
-    slots = profile.sub("hardware").get("devices", int)
+    slots = profile.sub("hardware").count("devices")
     seen: set[int] = set()
     for slot, at in layout.items("devices", int):
         path = (*layout.path, "devices")
-        if slots is not None and 0 < slots <= slot:
+        if slots is not None and slots <= slot:
             what = f"slot {slot} is not there: hardware.devices is {slots}, the last is {slots - 1}"
             yield Problem(at, path, what)
         if slot in seen:
             yield Problem(at, path, f"slot {slot} is listed twice")
         seen.add(slot)
-    dp, tp, count = layout.get("dp", int, 1), layout.get("tp", int, 1), layout.length("devices")
-    if dp is None or tp is None or dp < 1 or tp < 1:
+    dp, tp, count = layout.count("dp", 1), layout.count("tp", 1), layout.length("devices")
+    if dp is None or tp is None:
         return
     if count and count != dp * tp:
         yield layout.at_value("devices", f"{_slots(count)} for DP {dp} x TP {tp} = {dp * tp} ranks")
@@ -98,7 +98,7 @@ def check_execution(case: View, execution: View, traffic: Traffic) -> Iterator[P
                 yield execution.at_key(key, "only in graph mode; did you mean 'mode: graph'?")
     if not execution.says("dbo"):
         return
-    dbo, capture = execution.sub("dbo"), execution.get("capture_size", int)
+    dbo, capture = execution.sub("dbo"), execution.count("capture_size")
     for key in ("decode_threshold", "prefill_threshold"):
         threshold = dbo.get(key, int)
         if capture is not None and threshold is not None and threshold > capture:
@@ -110,7 +110,7 @@ def _check_live_overlap(case: View, execution: View, traffic: Traffic) -> Iterat
     """A batch is split only when every Attention rank has two requests to split; with less in
     flight the claim of a live two-ubatch step cannot be proven."""
     entry = case.sub("attention" if case.says("attention") else "native")
-    ranks = entry.get("dp", int, 1)
+    ranks = entry.count("dp", 1)
     if ranks is None or traffic.concurrency is None or traffic.samples is None:
         return
     if traffic.concurrency < 2 * ranks:

@@ -16,12 +16,16 @@ from pydantic import (
 
 KEBAB = r"^[a-z0-9]+(-[a-z0-9]+)*$"
 KEBAB_WITH_VERSIONS = r"^[a-z0-9]+([-_][a-z0-9]+)*$"
+SERVED_NAME = r"^[A-Za-z0-9][A-Za-z0-9._/-]*$"
+ENTRY_POINT = r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$"
 VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]*$"
 VARIABLE_PATTERN = r"^[A-Za-z_*][A-Za-z0-9_*]*$"
 
 RoleName = Literal["native", "attention", "ffn"]
-CaseId = Annotated[str, Field(pattern=KEBAB)]
-ProfileId = Annotated[str, Field(pattern=KEBAB_WITH_VERSIONS)]
+# Folders of evidence are named after them.
+CaseId = Annotated[str, Field(pattern=KEBAB, max_length=64)]
+ProfileId = Annotated[str, Field(pattern=KEBAB_WITH_VERSIONS, max_length=64)]
+EntryPoint = Annotated[str, Field(pattern=ENTRY_POINT)]
 Variable = Annotated[str, Field(pattern=VARIABLE)]
 VariablePattern = Annotated[str, Field(pattern=VARIABLE_PATTERN)]
 NotEmpty = Annotated[str, Field(min_length=1)]
@@ -94,8 +98,9 @@ class Environment(Strict):
 class Server(Strict):
     """Settings shared by all cases."""
 
-    name: NotEmpty = Field(
-        description="Prefix of the served model name: -baseline, -attention or -ffn is appended."
+    name: str = Field(
+        pattern=SERVED_NAME,
+        description="Prefix of the served model name: -baseline, -attention or -ffn is appended.",
     )
     port: Port = Field(description="HTTP port; the FFN role gets the next one.")
     args: Args = Field(
@@ -108,7 +113,7 @@ class Server(Strict):
 class Afd(Strict):
     """How Attention and FFN find each other: `additional_config["afd"]`."""
 
-    plugin: NotEmpty = Field(description="Entry point in the group vllm.general_plugins.")
+    plugin: EntryPoint = Field(description="Entry point in the group vllm.general_plugins.")
     connector: NotEmpty
     port: Port = Field(description="First port of the connector; each FFN rank adds the next one.")
     asynchronous: bool = Field(
@@ -235,7 +240,7 @@ class Case(Strict):
     environment: Environment = Field(
         default=Environment(), description="Added to the profile's environment."
     )
-    plugins: list[NotEmpty] = Field(
+    plugins: list[EntryPoint] = Field(
         default=[], description="Entry points in vllm.general_plugins, beside the AFD plugin's."
     )
     evaluation: EvaluationChange = Field(

@@ -52,7 +52,7 @@ def _check(profile: View) -> Iterator[Problem]:
 def _check_case(profile: View, case: View) -> Iterator[Problem]:
     yield from check_layouts(profile, case)
     layers = [profile.sub("server").sub("args"), case.sub("args")]
-    capture_size = case.sub("execution").get("capture_size", int)
+    capture_size = case.sub("execution").count("capture_size")
     yield from check_args(case.sub("args"))
     for role in ("native", "attention", "ffn"):
         yield from check_args(case.sub(role).sub("args"))
@@ -75,7 +75,7 @@ def _check_case(profile: View, case: View) -> Iterator[Problem]:
 
 def _of_case(profile: View, case: View, key: str, default: int) -> int | None:
     own = case.sub("evaluation")
-    return own.get(key, int) if own.says(key) else profile.sub("evaluation").get(key, int, default)
+    return own.count(key) if own.says(key) else profile.sub("evaluation").count(key, default)
 
 
 def _check_gate(profile: View) -> Iterator[Problem]:
@@ -86,10 +86,12 @@ def _check_gate(profile: View) -> Iterator[Problem]:
     if backend in ("cpu", "gpu") and wanted and wanted != backend:
         what = f"{wanted!r} is not hardware.backend{did_you_mean(wanted, [backend])}"
         yield opt_in.at_value(_BACKEND_VARIABLE, what)
-    for key in ("unless", "opt_in_with"):
+    for key, others in (("opt_in_with", ()), ("unless", ("opt_in_with", "needs"))):
         for name, at in gate.items(key, str):
-            if name in opt_in.children:
-                yield Problem(at, (*gate.path, key), f"{name} is in gate.opt_in too")
+            said = ["opt_in"] if name in opt_in.children else []
+            said += [other for other in others if name in dict(gate.items(other, str))]
+            if said:
+                yield Problem(at, (*gate.path, key), f"{name} is in gate.{said[0]} too")
 
 
 def _check_ports(profile: View) -> Iterator[Problem]:
@@ -112,7 +114,7 @@ def _check_ports(profile: View) -> Iterator[Problem]:
 
 
 def _check_evaluation(profile: View, evaluation: View) -> Iterator[Problem]:
-    required, samples = evaluation.get("required", int, 7), evaluation.get("samples", int, 7)
+    required, samples = evaluation.count("required", 7), evaluation.count("samples", 7)
     yield from _check_required(evaluation, required, samples)
     yield from _check_canary_checks(profile, evaluation)
 
@@ -128,8 +130,7 @@ def _check_case_evaluation(profile: View, case: View) -> Iterator[Problem]:
     yield from _check_canary_checks(profile, own)
     if not profile.sub("model").says("canary"):
         return
-    learnt = shared.get("samples", int, 7)
-    asked = own.get("samples", int)
+    learnt, asked = shared.count("samples", 7), own.count("samples")
     if learnt is not None and asked is not None and asked > learnt:
         yield own.at_value("samples", f"the canary learns the evaluation's {learnt} answers only")
     for key in ("shots", "dataset"):
@@ -157,10 +158,13 @@ def _check_canary_checks(profile: View, evaluation: View) -> Iterator[Problem]:
 
 
 def _check_limits(limits: View) -> Iterator[Problem]:
-    shutdown, stop = limits.get("shutdown", int, 10), limits.get("stop", int, 30)
+    shutdown, stop = limits.number("shutdown", 10), limits.number("stop", 30)
     if shutdown is not None and stop is not None and shutdown >= stop:
         key = "shutdown" if limits.says("shutdown") else "stop"
-        yield limits.at_value(key, f"shutdown ({shutdown} s) must end before stop ({stop} s)")
+        yield limits.at_value(key, f"shutdown ({shutdown:g} s) must end before stop ({stop:g} s)")
+    usual, larger = limits.number("evaluation", 3600), limits.number("larger_evaluation")
+    if usual is not None and larger is not None and larger < usual:
+        yield limits.at_value("larger_evaluation", f"less than evaluation, {usual:g} s")
 
 
 def _check_environment(environment: View, scrubbed_too: list[str]) -> Iterator[Problem]:
@@ -188,19 +192,22 @@ def _check_performance(profile: View, performance: View) -> Iterator[Problem]:
     case = cases.sub(against)
     if performance.says("execution"):
         load = performance.sub("load")
-        traffic = Traffic(load.get("requests", int), load.get("concurrency", int))
+        traffic = Traffic(load.count("requests"), load.count("concurrency"))
         yield from check_execution(case, performance.sub("execution"), traffic)
     if against not in cases.children:
         what = f"there is no case {against!r}{did_you_mean(against, cases.children)}"
         yield performance.at_value("against", what)
-    elif native_problems or any(check_layouts(profile, case)):
+    elif native_problems or any(check_layouts(profile, case)) or not _slots(native):
         return
     elif case.says("native"):
         yield performance.at_value("against", f"{against!r} is native; name an AFD case")
-    elif _slots(native) != (split := _slots(case.sub("attention")) | _slots(case.sub("ffn"))):
+    elif (split := _slots(case.sub("attention"), case.sub("ffn"))) not in (set(), _slots(native)):
         what = f"slots {sorted(_slots(native))} are not those of {against}, {sorted(split)}"
         yield native.at_value("devices", f"{what}: equal hardware")
 
 
-def _slots(layout: View) -> set[int]:
-    return {slot for slot, _ in layout.items("devices", int)}
+def _slots(*layouts: View) -> set[int]:
+    """The slots of layouts; none where one is no slot, which is a problem of its own."""
+    slots = [slot for layout in layouts for slot, _ in layout.items("devices", int)]
+    listed = sum(layout.length("devices") or 0 for layout in layouts)
+    return set(slots) if len(slots) == listed and min(slots, default=-1) >= 0 else set()

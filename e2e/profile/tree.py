@@ -85,6 +85,8 @@ def _text(file: Path) -> str:
     try:
         if file.is_dir():
             raise _refused(start, "is a folder; name a profile in it")
+        if file.is_symlink() and not file.exists():
+            raise _refused(start, f"is a link to {file.readlink()}, which is not there")
         if not file.exists():
             names = [other.name for other in sorted(file.parent.glob("*.y*ml"))]
             raise _refused(start, "there is no such file" + did_you_mean(file.name, names))

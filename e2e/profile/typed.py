@@ -8,7 +8,8 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from e2e.profile.model import KEBAB, KEBAB_WITH_VERSIONS, VARIABLE, VARIABLE_PATTERN, Profile
+from e2e.profile import model as form
+from e2e.profile.model import Profile
 from e2e.profile.problems import KeyPath, Problem, did_you_mean, nearest, written
 from e2e.profile.tree import Node
 
@@ -23,10 +24,12 @@ _EXPECTED = {
     "model_type": "a mapping of keys",
 }
 _PATTERNS = {
-    KEBAB: "is not lower-kebab-case",
-    KEBAB_WITH_VERSIONS: "is not lower-kebab-case",
-    VARIABLE: "is not the name of an environment variable",
-    VARIABLE_PATTERN: "is not the name of an environment variable, nor a pattern of one (*)",
+    form.KEBAB: "is not lower-kebab-case",
+    form.KEBAB_WITH_VERSIONS: "is not lower-kebab-case",
+    form.SERVED_NAME: "is not a served model name: letters, digits and . _ / -",
+    form.ENTRY_POINT: "is not the name of an entry point",
+    form.VARIABLE: "is not the name of an environment variable",
+    form.VARIABLE_PATTERN: "is not the name of an environment variable, nor a pattern of one (*)",
 }
 
 
@@ -127,7 +130,7 @@ def _wrong_value(node: Node, errors: list[Mapping[str, Any]]) -> str:
                 return f"must be at most {context['le']:g}, got {got}"
             case "too_short" | "string_too_short":
                 return "must not be empty"
-            case "string_pattern_mismatch":
+            case "string_pattern_mismatch" | "string_too_long":
                 return _not_in_form(str(node.value), error)
     if expected:
         return f"expected {' or '.join(dict.fromkeys(expected))}, got {got}"
@@ -142,9 +145,11 @@ def _not_in_form(word: str, error: Mapping[str, Any]) -> str:
     if error["type"] == "literal_error":
         choices = _choices(error)
         return f"unknown key; known here: {', '.join(choices)}{did_you_mean(word, choices)}"
+    if error["type"] == "string_too_long":
+        return f"{word[:20]}... is longer than {error['ctx']['max_length']} letters"
     pattern = error.get("ctx", {}).get("pattern", "")
     meaning = _PATTERNS.get(pattern, error["msg"])
-    right = _kebab(word) if pattern in (KEBAB, KEBAB_WITH_VERSIONS) else ""
+    right = _kebab(word) if pattern in (form.KEBAB, form.KEBAB_WITH_VERSIONS) else ""
     return f"{word!r} {meaning}" + (f"; did you mean {right!r}?" if right else "")
 
 

@@ -45,6 +45,19 @@ class View:
             return default
         return _as(self.children[key].value, kind)
 
+    def count(self, key: str, default: int | None = None) -> int | None:
+        """A number of things, at least 1; None where the value is no such number, which is a
+        problem of its own."""
+        number = self.get(key, int, default)
+        return number if number is not None and number > 0 else None
+
+    def number(self, key: str, default: float | None = None) -> float | None:
+        """The value of a key if it is a number, whole or not; the default if it is not there."""
+        if not self.says(key):
+            return default
+        value = self.children[key].value
+        return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
     def items(self, key: str, kind: type[T]) -> list[tuple[T, Position]]:
         """The elements of that type in a list, and where they stand."""
         node = self.children.get(key)

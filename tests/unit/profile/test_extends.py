@@ -107,8 +107,15 @@ def test_a_rule_broken_between_two_files(refused_child) -> None:
     first, *_ = refused_child("hardware: {devices: 3}\nperformance: null\n")
     assert first == (
         "my-profile.yaml:43:54: cases.baseline-eager.native.devices: "
-        "slot 3 is not there: hardware.devices is 3, the last is 2"
+        "slot 3 is not there: hardware.devices is 3, the last is 2 (as my-child.yaml extends it)"
     )
+
+
+def test_a_case_that_is_not_there_cannot_be_removed(refused_child) -> None:
+    assert refused_child("cases: {afd-eager-2f2a: null}\n") == [
+        "my-child.yaml:6:9: cases.afd-eager-2f2a: no such case is inherited, to be removed; "
+        "did you mean 'afd-eager-2a2f'?"
+    ]
 
 
 def test_yaml_problems_of_both(refused_child, right: str) -> None:

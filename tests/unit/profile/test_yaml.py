@@ -117,3 +117,8 @@ def test_pipe_is_not_waited_for(tmp_path: Path) -> None:
 
 def test_huge_file_is_not_read(write) -> None:
     assert "is larger than 256 KiB" in _message(write("a: 1\n" * 100_000))
+
+
+def test_link_to_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "link.yaml").symlink_to("/nowhere.yaml")
+    assert "is a link to /nowhere.yaml, which is not there" in _message(tmp_path / "link.yaml")
