@@ -185,9 +185,10 @@ def _plan(arguments: argparse.Namespace) -> int:
 def _documents(chosen: Profile, arguments: argparse.Namespace) -> Iterator[str]:
     import json
 
-    from e2e import plan_text, session
+    from e2e import gate, plan_text, session
     from e2e.plan import plan_case, plan_performance
 
+    gate.require_usable(chosen, os.environ)
     model = session.canary_folder(chosen, os.environ, build=None)
     if arguments.performance:
         for measurement in plan_performance(chosen, os.environ, model):

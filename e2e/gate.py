@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from e2e.errors import SetupMissing
@@ -12,6 +13,7 @@ from e2e.plan.evaluation import plan_evaluation
 from e2e.profile.model import Profile
 
 _OFF = ("", "0")
+_READ_LATER = ("AFD_E2E_GSM8K", "AFD_E2E_EVIDENCE", "AFD_E2E_CACHE")
 
 
 def missing_opt_in(profile: Profile, variables: Mapping[str, str]) -> list[str]:
@@ -52,7 +54,20 @@ def require(profile: Profile, variables: Mapping[str, str]) -> None:
     ]
     problems += [f"{name} is {'empty' if name in variables else 'not set'}" for name in missing]
     mends = [opt_in_line(profile)] if problems else []
-    for unusable in _unusable(profile, variables, missing):
+    _raise_all(profile, problems, mends, _unusable(profile, variables, missing))
+
+
+def require_usable(profile: Profile, variables: Mapping[str, str]) -> None:
+    """Raises SetupMissing that names every variable that is set and cannot be used; what is not
+    set may be missing."""
+    not_set = [name for name in _needed(profile) if not variables.get(name)]
+    _raise_all(profile, [], [], _unusable(profile, variables, not_set))
+
+
+def _raise_all(
+    profile: Profile, problems: list[str], mends: list[str], more: Iterable[SetupMissing]
+) -> None:
+    for unusable in more:
         device = f" (device {unusable.device})" if unusable.device else ""
         problems.append(unusable.what + device)
         mends.append(unusable.mend)
@@ -80,6 +95,7 @@ def _unusable(
     profile: Profile, variables: Mapping[str, str], missing: list[str]
 ) -> Iterator[SetupMissing]:
     """What the plan cannot use of the other variables; cases may find the same."""
+    yield from _misspelt(profile, variables)
     readers: list[Callable[[], object]] = [
         partial(first_ports, profile, variables),
         partial(settings.limit, variables),
@@ -95,3 +111,18 @@ def _unusable(
             reader()
         except SetupMissing as unusable:
             yield unusable
+
+
+def _misspelt(profile: Profile, variables: Mapping[str, str]) -> Iterator[SetupMissing]:
+    """Variables of the harness's that differ in a letter or two from one that is read: left alone,
+    the default would be used in silence."""
+    gate, own = profile.gate, f"AFD_{profile.hardware.backend.upper()}_E2E_"
+    read = [settings.DEVICES, settings.PORT_BASE, settings.LIMIT, settings.THRESHOLD, *_READ_LATER]
+    read += [f"{own}VLLM_BIN", profile.model.variable, *gate.opt_in]
+    read += [*gate.opt_in_with, *gate.unless, *gate.needs]
+    for name in variables:
+        if name in read or not name.startswith(("AFD_E2E_", "AFD_GSM8K_", own)):
+            continue
+        for meant in difflib.get_close_matches(name, read, n=1, cutoff=0.9):
+            what = f"{name} is set, and is not read; did you mean {meant}?"
+            yield SetupMissing(what, mend=f"rename {name} to {meant}, or unset it")

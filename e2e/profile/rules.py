@@ -98,7 +98,7 @@ def _check_ports(profile: View) -> Iterator[Problem]:
     """HTTP takes port and port + 1, the connector its port and one more for each FFN rank."""
     server, afd = profile.sub("server"), profile.sub("afd")
     http, connector = server.get("port", int), afd.get("port", int)
-    if http is None or connector is None:
+    if http is None or connector is None or max(http, connector) > _MOST_PORT:
         return
     groups = max(
         (case.sub("ffn").length("devices") or 0 for case in profile.subs("cases")), default=0

@@ -35,6 +35,16 @@ _DEVICES = [
 _PORTS = ["http", "0", "-1", "80", "65530", "70000", "8000.5", "1e4", "8_000", "+20000", "9" * 5000]
 _PORTS += ["\u0663\u0663\u0663\u0663", "0x1F40", "8000,8001"]
 _LIMITS = ["0", "-1", "x", "7.5", "ALL", "\u0661", "9" * 5000, "1e3", "7 8"]
+_MISSPELT = {
+    "AFD_E2E_DEVICE": "AFD_E2E_DEVICES",
+    "AFD_E2E_PORTBASE": "AFD_E2E_PORT_BASE",
+    "AFD_GSM8K_TRESHOLD": "AFD_GSM8K_THRESHOLD",
+    "AFD_GPU_E2E_VLLM_BINARY": "AFD_GPU_E2E_VLLM_BIN",
+    "AFD_E2E_BACKENDS": "AFD_E2E_BACKEND",
+}
+# Read by the plugin's own suites, or by another profile.
+_NOT_OURS = ["AFD_E2E_API_PORT_BASE", "AFD_E2E_RUN_ID", "AFD_E2E_GSM8K_OUTPUT", "AFD_E2E_VLLM"]
+_NOT_OURS += ["AFD_NPU_E2E_MODEL", "AFD_GPU_E2E_CANARY_MODEL", "AFD_GPU_E2E_GPUS", "AFD_E2E_EXTRAS"]
 _SHARES = ["2", "-1", "nan", "inf", "x", "100%", "0,9"]
 
 
@@ -64,6 +74,10 @@ def _rows() -> list[tuple[dict[str, str], str, str]]:
         for value in _SHARES
     ]
     rows += [({"AFD_GSM8K_THRESHOLD": "0.5"}, "would lower 7 of 7 answers to 4", _SHARE)]
+    rows += [
+        ({name: "1"}, f"{name} is set, and is not read; did you mean {meant}?", "or unset it")
+        for name, meant in _MISSPELT.items()
+    ]
     shown = "AFD_E2E_DEVICES is not within CUDA_VISIBLE_DEVICES"
     rows += [
         ({"CUDA_VISIBLE_DEVICES": value}, shown, "list devices that it shows, or unset it")
@@ -79,6 +93,25 @@ def test_refused_by_name(change: dict[str, str], what: str, mend: str) -> None:
     assert what in caught.value.what
     assert mend in caught.value.mend
     assert caught.value.outcome.exit_code == 3
+
+
+def test_variables_of_others_are_left_alone() -> None:
+    others = dict.fromkeys(_NOT_OURS, "1")
+    gate.require(profile.load(profile.find("qwen3_5-122b-8gpu")), {**_LARGE, **others})
+
+
+def test_plan_names_all_that_it_cannot_use_and_needs_none(monkeypatch, capsys) -> None:
+    for name in (*_LARGE, "CUDA_VISIBLE_DEVICES"):
+        monkeypatch.delenv(name, raising=False)
+    assert cli.main(["plan", "qwen3_5-122b-8gpu"]) == 0
+    for name in ("AFD_E2E_DEVICES", "AFD_E2E_PORT_BASE", "AFD_GSM8K_LIMIT", "AFD_E2E_DEVICE"):
+        monkeypatch.setenv(name, "x")
+    capsys.readouterr()
+    assert cli.main(["plan", "qwen3_5-122b-8gpu"]) == 3
+    said = capsys.readouterr().err
+    for name in ("AFD_E2E_DEVICES='x'", "AFD_E2E_PORT_BASE='x'", "AFD_GSM8K_LIMIT='x'"):
+        assert name in said
+    assert "did you mean AFD_E2E_DEVICES?" in said
 
 
 @pytest.fixture
