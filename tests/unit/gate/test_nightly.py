@@ -106,3 +106,22 @@ def test_node_ids_are_those_that_pytest_collects() -> None:
 def test_only_a_lost_agent_is_retried() -> None:
     for step in _STEPS:
         assert step["retry"]["automatic"] == [{"exit_status": -1, "limit": 1}]
+        assert step["retry"]["manual"]["allowed"] is False
+
+
+@pytest.mark.parametrize("models", [None, "/models"])
+def test_where_the_checkpoints_are_is_asked_for_by_name(models: str | None) -> None:
+    """As an agent runs them: `$$` is what an upload leaves as `$`, and the first failure ends."""
+    exports = {line for step in _STEPS for line in step["commands"] if line.startswith("export ")}
+    assert len(exports) == len([name for name in _GPU if not name.startswith("canary-")])
+    for line in exports:
+        command = line.replace("$$", "$") + "; env"
+        variables = {} if models is None else {"AFD_LAB_MODELS": models}
+        done = subprocess.run(
+            ["/bin/bash", "-e", "-c", command], env=variables, capture_output=True
+        )
+        if models is None:
+            assert done.returncode != 0
+            assert b"AFD_LAB_MODELS: is not set" in done.stderr
+        else:
+            assert b"_MODEL=/models/" in done.stdout
