@@ -54,7 +54,7 @@ def _loaded(role: RoleSeen, model: str) -> Judgement:
         expected=model,
         seen=str(loaded),
         where=role.log.where("config"),
-        proof="model= in the engine's configuration line",
+        proof="model= in the configuration line of a living engine",
     )
 
 

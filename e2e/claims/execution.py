@@ -29,7 +29,7 @@ def _configured(role: RoleSeen, wanted: str) -> Judgement:
         + (f", cudagraph_mode {planned})" if wanted == "graph" and planned else ")"),
         seen=f"enforce_eager={eager}, cudagraph_mode {mode}",
         where=role.log.where("config"),
-        proof="the engine's configuration line in the role's log",
+        proof="the configuration line of a living engine in the role's log",
     )
 
 

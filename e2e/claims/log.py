@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 _BLOCK = 1 << 20
@@ -29,6 +29,9 @@ MARKS: Mapping[str, bytes] = {
 """Lines of vLLM 0.26 to 0.32 (entrypoints, v1/engine/core.py, v1/worker/gpu_model_runner.py,
 fused_moe/expert_map_manager.py, plugins), of the AFD plugin (compat/patches/engine_core.py), and of
 the reference AFD, the only one that tells of its ranks, exchanges and weights."""
+
+_SIGNED = ("arguments", "config", "experts", "exchanged", "share")
+"""Marks that count only in lines which a living process of the role has written."""
 
 
 @dataclass(frozen=True)
@@ -60,17 +63,40 @@ class LogFacts:
         line = self.first(mark)
         return f"{self.name}, line {line.number}" if line else self.name
 
+    def signed_by(self, titles: Mapping[int, str]) -> LogFacts:
+        """Without the lines of a role's mode that none of these processes, given by pid and title,
+        has written under its name: a launcher can print what it likes before it runs something
+        else, and so can a process that is gone."""
+        signed = {
+            mark: tuple(line for line in self.lines.get(mark, ()) if _signed_by(line, titles))
+            for mark in _SIGNED
+        }
+        return replace(self, lines={**self.lines, **signed})
+
     def setting(self, key: str) -> str | None:
-        """A value of the engine's configuration line, as it is written there."""
-        line = self.first("config")
-        found = re.search(rf"[ ,]{key}=('[^']*'|[^,]+)", line.text) if line else None
-        return found[1].strip("'") if found else None
+        """A value of the engine's configuration line, as it is written there; all of them where
+        several engines say several."""
+        found = [
+            value[1].strip("'")
+            for line in self.lines.get("config", ())
+            if (value := re.search(rf"[ ,]{key}=('[^']*'|[^,]+)", line.text))
+        ]
+        return " and ".join(dict.fromkeys(found)) or None
 
     def argument(self, key: str) -> object:
         """A value of the line that lists non-default arguments; None where it is not listed."""
         line = self.first("arguments")
         found = re.search(rf"'{key}': ", line.text) if line else None
         return _literal(line.text[found.end() :]) if line and found else None
+
+
+def _signed_by(line: Line, titles: Mapping[int, str]) -> bool:
+    """Engines and workers are titled as their prefix names them; an API server has no title."""
+    if line.process is None or line.process[1] not in titles:
+        return False
+    name, pid = line.process
+    kind = name.partition("_")[0]
+    return kind == "APIServer" or kind in titles[pid]
 
 
 def read(log: Path) -> LogFacts:

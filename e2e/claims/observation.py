@@ -105,7 +105,7 @@ def _observe_role(role: LiveRole, there: Inventory | None) -> RoleSeen:
     living = tuple(processes.observe(pids, {pid: frozenset(uuids) for pid, uuids in on.items()}))
     return RoleSeen(
         plan=role.plan,
-        log=log.read(role.process.log),
+        log=log.read(role.process.log).signed_by({p.pid: p.title for p in living}),
         processes=living,
         packages=Packages.of(processes.interpreter_of(living)),
         devices=tuple(d.uuid for d in resolve(role.plan.devices, there)) if there else (),

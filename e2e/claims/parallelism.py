@@ -54,7 +54,7 @@ def _configured(role: RoleSeen) -> Judgement:
         expected=expected,
         seen=f"DP{dp} TP{tp}",
         where=role.log.where("config"),
-        proof="data_parallel_size and tensor_parallel_size in the engine's configuration line",
+        proof="data_parallel_size and tensor_parallel_size as a living engine was configured",
     )
 
 
@@ -102,7 +102,7 @@ def _experts(role: RoleSeen) -> Judgement:
         proof=f'EP ranks 0 to {wanted - 1} alive and "Expert parallelism is enabled" with {wanted} '
         "ranks"
         if wanted and wanted > 1
-        else "the server's non-default arguments",
+        else "the living server's non-default arguments",
     )
 
 

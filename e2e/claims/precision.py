@@ -40,5 +40,5 @@ def _configured(role: RoleSeen, what: str, key: str, expected: str) -> Judgement
         expected=expected,
         seen=str(value),
         where=role.log.where("config"),
-        proof=f"{key}={expected} in the engine's configuration line",
+        proof=f"{key}={expected} in the configuration line of a living engine",
     )

@@ -66,3 +66,32 @@ def test_no_mark_at_all(tmp_path):
     assert facts.first("config") is None
     assert facts.setting("dtype") is None
     assert facts.where("config") == "native.log"
+
+
+CONFIG = b"(EngineCore_DP0 pid=8) INFO engine (v0.32.0) with config: model='m', dtype=torch.%s, x=1"
+TITLES = {7: "/venv/bin/python3 /venv/bin/vllm serve", 8: "VLLM::EngineCore_DP0"}
+
+
+def test_lines_count_that_a_living_process_has_written_under_its_name(tmp_path):
+    facts = log.read(write(tmp_path / "native.log", MARK, CONFIG % b"float32")).signed_by(TITLES)
+    assert facts.argument("a") == 1
+    assert facts.setting("dtype") == "torch.float32"
+
+
+def test_what_a_launcher_printed_before_the_server_ran_does_not_count(tmp_path):
+    forged = [
+        b" engine (v0.32.0) with config: model='m', dtype=torch.float16, x=1",
+        CONFIG.replace(b"pid=8", b"pid=7") % b"float16",  # the launcher became the API server
+        CONFIG.replace(b"pid=8", b"pid=9") % b"float16",
+    ]
+    facts = log.read(write(tmp_path / "native.log", *forged, CONFIG % b"float32"))
+    assert facts.signed_by(TITLES).setting("dtype") == "torch.float32"
+    assert facts.signed_by(TITLES).where("config") == "native.log, line 4"
+    assert facts.signed_by({7: TITLES[7]}).setting("dtype") is None
+
+
+def test_two_engines_that_say_otherwise(tmp_path):
+    second = CONFIG.replace(b"pid=8", b"pid=9") % b"float16"
+    facts = log.read(write(tmp_path / "native.log", CONFIG % b"float32", second))
+    both = facts.signed_by({**TITLES, 9: "VLLM::EngineCore_DP1"})
+    assert both.setting("dtype") == "torch.float32 and torch.float16"

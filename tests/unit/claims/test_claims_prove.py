@@ -68,7 +68,7 @@ def test_all_claims_are_recorded_and_the_unproven_named(sleeper, evidence):
         claims.prove(plan, deployment, evidence)  # pyright: ignore[reportArgumentType]
     recorded = {claim.name: claim for claim in evidence.record.claims}
     assert recorded["native scrubbed variables"].held
-    assert recorded["native dtype"].held
+    assert not recorded["native dtype"].held  # says the log, of a server that is gone
     assert not recorded["native live ranks"].held
     assert "native live ranks" in str(raised.value)
     assert "proof would be one living VLLM::EngineCore" in str(raised.value)
