@@ -5,13 +5,18 @@ Nothing that is logged can show this as well: a log can be of another mode than 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from e2e.claims.judgement import Judgement, judge
 
 STOPPED_SECONDS = 1.0
-"""Several times what a token takes, and far below what any connector waits for its peer."""
+"""At least so long, far below what any connector waits for its peer, FFN is held still."""
+
+TIMES_A_TOKEN = 3.0
+"""And so many times what a token has just taken: where one takes longer than the hold, that none
+comes meanwhile shows nothing."""
 
 TIMED_OUT = "no answer within "
 
@@ -23,15 +28,19 @@ def prove(
     stopped: Callable[[], AbstractContextManager[object]], generate: Generate, seconds: float
 ) -> Judgement:
     """`stopped` holds FFN's processes still; a token has to come within `seconds` when they run."""
+    begin = time.monotonic()
+    before = generate(seconds)
+    took = time.monotonic() - begin
     with stopped():
-        meanwhile = generate(STOPPED_SECONDS)
+        meanwhile = generate(max(STOPPED_SECONDS, TIMES_A_TOKEN * took))
     afterwards = generate(seconds)
     return judge(
         "tokens come through ffn",
-        held=(meanwhile or "").startswith(TIMED_OUT) and afterwards is None,
-        expected="no token while FFN's processes are stopped, and one when they run on",
-        seen=f"stopped: {_shown(meanwhile)}; running on: {_shown(afterwards)}",
-        where="one token asked for twice, FFN's processes stopped by SIGSTOP the first time",
+        held=before is None and (meanwhile or "").startswith(TIMED_OUT) and afterwards is None,
+        expected="no token while FFN's processes are stopped, and one when they run",
+        seen=f"running: {_shown(before)} in {took:.2f} s; stopped: {_shown(meanwhile)}; "
+        f"running on: {_shown(afterwards)}",
+        where="one token asked for thrice, FFN's processes stopped by SIGSTOP the second time",
         proof="an Attention role that waits for FFN",
     )
 
