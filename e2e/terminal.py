@@ -16,6 +16,8 @@ from e2e import comparison
 from e2e.evidence.record import CaseRecord
 
 _QUIET_SECONDS = 15
+_FIRST_LINES = 5
+_LAST_LINES = 10
 _UNBROKEN = 10_000
 
 
@@ -101,11 +103,20 @@ def print_case(console: Console, record: CaseRecord, folder: str) -> None:
         where = ", ".join(filter(None, (failure.phase, failure.role, failure.device)))
         head = f"{failure.outcome} ({where})" if where else failure.outcome
         console.print(f"  [red]{head}[/]: {escape(failure.what)}", highlight=False)
-        for line in failure.lines[-12:]:
+        for line in _screenful(failure.lines):
             console.print(f"    | {line}", highlight=False, markup=False)
         if failure.mend:
             console.print(f"    to do: {escape(failure.mend)}", highlight=False)
     console.print(f"  evidence: {escape(folder)}", highlight=False, soft_wrap=True)
+
+
+def _screenful(lines: Sequence[str]) -> list[str]:
+    """The first lines, where the cause of a failing server is, and the last."""
+    left_out = len(lines) - _FIRST_LINES - _LAST_LINES
+    if left_out <= 1:
+        return list(lines)
+    between = f"... ({left_out} more lines in evidence.json)"
+    return [*lines[:_FIRST_LINES], between, *lines[-_LAST_LINES:]]
 
 
 def print_side_by_side(console: Console, records: Sequence[CaseRecord]) -> None:

@@ -5,6 +5,8 @@ import subprocess
 import sys
 
 from e2e import terminal
+from e2e.errors import Outcome
+from e2e.evidence.record import CaseRecord, Failure
 
 _TELLS = """
 import sys
@@ -34,3 +36,15 @@ def test_a_reader_that_goes_away_changes_no_exit_code() -> None:
             [sys.executable, "-c", _TELLS], stdout=nobody, stderr=subprocess.PIPE, timeout=60
         )
     assert (told.returncode, told.stderr) == (6, b"")
+
+
+def test_of_many_lines_the_first_and_the_last_are_shown() -> None:
+    lines = [f"line {number}" for number in range(40)]
+    failure = Failure(outcome=Outcome.SERVER_FAILED, what="native exited with 1", lines=lines)
+    record = CaseRecord(run_id="r", profile="p", case="c", started="", failures=[failure])
+    console = terminal.LastingConsole()
+    with console.capture() as told:
+        terminal.print_case(console, record, "folder")
+    assert "line 0\n" in told.get()
+    assert "(25 more lines in evidence.json)" in told.get()
+    assert "line 39\n" in told.get()
