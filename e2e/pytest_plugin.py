@@ -12,6 +12,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -45,7 +46,7 @@ class Ran:
     tests: int = 0
     cases: int = 0
     opt_in_lines: dict[str, str] = field(default_factory=dict)
-    named: list[str] = field(default_factory=list)
+    named: dict[str, None] = field(default_factory=dict)
     half_opted_in: bool = False
 
     def amiss(self, narrowed: bool) -> str | None:
@@ -85,12 +86,22 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "case_id" in metafunc.fixturenames:
         mark = metafunc.definition.get_closest_marker(_MARK)
-        ids = _case_ids(tuple(metafunc.config.getoption("--profile") or ()))
+        ids = _case_ids(_sources(metafunc.config))
         if mark is not None:
             ids = [case for case in ids if _matches(case, mark.args)]
             if not ids:
                 pytest.fail(f"no case is {', '.join(mark.args)}", pytrace=False)
         metafunc.parametrize("case_id", ids, ids=str, scope="function")
+
+
+def _sources(config: pytest.Config) -> tuple[str, ...]:
+    """What --profile names; a path in a project's own settings is meant from its root."""
+    names: list[str] = config.getoption("--profile") or []
+    at_root = {name: config.rootpath / name for name in names}
+    return tuple(
+        str(at_root[name]) if at_root[name].is_file() and not Path(name).exists() else name
+        for name in names
+    )
 
 
 def _matches(case: CaseId, patterns: tuple[str, ...]) -> bool:
@@ -140,7 +151,7 @@ def case_profile(case_id: CaseId, request: pytest.FixtureRequest) -> Profile:
         opting = (*profile.gate.opt_in, *profile.gate.opt_in_with)
         ran.half_opted_in |= any(os.environ.get(name) for name in opting)
         if _is_named(case_id, request.config):
-            ran.named.append(str(case_id))
+            ran.named[str(case_id)] = None
         pytest.skip(line)
     ran.cases += 1
     return profile
@@ -148,9 +159,12 @@ def case_profile(case_id: CaseId, request: pytest.FixtureRequest) -> Profile:
 
 def _is_named(case: CaseId, config: pytest.Config) -> bool:
     """Its profile was asked for, or it by its node id."""
-    return bool(config.getoption("--profile")) or any(
-        argument.endswith(f"[{case}]") for argument in config.args
-    )
+    return _typed(config, "--profile") or any(one.endswith(f"[{case}]") for one in config.args)
+
+
+def _typed(config: pytest.Config, *options: str) -> bool:
+    """An option is on the command line itself; in a project's own settings it asks for nothing."""
+    return any(str(one).startswith(options) for one in config.invocation_params.args)
 
 
 @pytest.fixture(scope="session")
@@ -261,5 +275,5 @@ def pytest_terminal_summary(
 
 
 def _amiss(config: pytest.Config) -> str | None:
-    narrowed = bool(config.getoption("-k") or config.getoption("-m"))
-    return config.stash[_RAN].amiss(narrowed or any("::" in one for one in config.args))
+    narrowed = _typed(config, "-k", "-m") or any("::" in one for one in config.args)
+    return config.stash[_RAN].amiss(narrowed)

@@ -83,6 +83,20 @@ def test_a_selection_that_runs_tests_of_other_kinds_passes(
     assert result.ret == 0
 
 
+def test_what_a_projects_settings_say_asks_for_nothing(project: pytest.Pytester) -> None:
+    profile = (
+        'profile: mine\nextends: canary-cpu\ndescription: Mine.\ngate: {opt_in: {MINE: "1"}}\n'
+    )
+    project.makefile(".yaml", mine=profile)
+    project.makeini("[pytest]\naddopts = --profile ./mine.yaml -m 'not slow'\n")
+    folder = project.mkdir("below")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        result = project.runpytest_inprocess("-p", "no:cacheprovider", "..")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["afd-e2e: mine did not run: set MINE=1 to opt in"])
+
+
 def test_a_case_that_was_named_and_did_not_run_fails_beside_one_that_ran(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
