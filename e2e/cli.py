@@ -10,21 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from e2e.errors import HarnessError, Outcome, ProfileError
+from e2e.parser import build
 
 if TYPE_CHECKING:
     from e2e.evidence.record import CaseRecord
     from e2e.profile import Profile
-
-_EPILOG = """\
-a first run, on any machine:
-  afd-e2e run canary-cpu                  a real server, seven questions, every proof
-
-exit codes of run:
-  0 passed                 5 evaluation invalid      70 the harness failed
-  2 profile or usage       6 wrong answers          130 interrupted
-  3 set-up missing         7 claim not proven
-  4 server failed          8 residue left
-"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -44,129 +34,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="afd-e2e",
-        description="End-to-end tests of distributed LLM serving: launch the real servers of a "
-        "hardware profile, prove what they claim, prove that nothing is left.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    return build(
+        {
+            "plan": _plan,
+            "doctor": _doctor,
+            "run": _run,
+            "schema": _schema,
+            "prompts": _prompts,
+            "score": _score,
+            "compare": _compare,
+            "reap": _reap,
+            "canary build": _canary_build,
+            "canary audit": _canary_audit,
+        }
     )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    plan = commands.add_parser("plan", help="print the exact commands of a profile; runs nothing")
-    plan.add_argument(
-        "profile", nargs="?", help="name or path as for run; default: all that are shipped"
-    )
-    part = plan.add_mutually_exclusive_group()
-    _case_option(part)
-    part.add_argument(
-        "--performance",
-        action="store_true",
-        help="native against AFD on equal hardware: servers, load and how it is judged",
-    )
-    plan.add_argument("--json", action="store_true", help="one JSON document a case")
-    plan.set_defaults(command=_plan)
-
-    doctor = commands.add_parser("doctor", help="check everything that can be known before a run")
-    _profile_and_case(doctor)
-    doctor.set_defaults(command=_doctor)
-
-    run = commands.add_parser(
-        "run",
-        help="run the cases of a profile",
-        description="Run the cases of a profile, one after another. Naming the profile here is "
-        "the opt-in: its opt-in variables need not be set, but must not contradict it.",
-    )
-    _profile_and_case(run)
-    run.add_argument(
-        "--evidence", metavar="DIR", help="where runs are kept (AFD_E2E_EVIDENCE, default runs/)"
-    )
-    run.set_defaults(command=_run)
-
-    schema = commands.add_parser("schema", help="print the JSON Schema of profiles, for editors")
-    schema.set_defaults(command=_schema)
-
-    prompts = commands.add_parser("prompts", help="print GSM8K prompts with their SHA-256")
-    _dataset_option(prompts)
-    prompts.add_argument("--shots", type=int, default=8)
-    prompts.add_argument("--samples", default="7", help="a number, or all (default 7)")
-    prompts.add_argument("--json", action="store_true", help="JSON lines")
-    prompts.set_defaults(command=_prompts)
-
-    score = commands.add_parser("score", help="score saved answers again, without a server")
-    _dataset_option(score)
-    score.add_argument(
-        "--responses",
-        metavar="FILE",
-        required=True,
-        help="JSON lines with doc_id and text, or an evidence folder",
-    )
-    score.add_argument("--json", action="store_true", help="one JSON document")
-    score.set_defaults(command=_score)
-
-    compare = commands.add_parser(
-        "compare",
-        help="put the evidence of cases side by side: what each showed, token by token",
-    )
-    compare.add_argument(
-        "folders", nargs="+", type=Path, metavar="FOLDER", help="evidence of a run, or of a case"
-    )
-    compare.add_argument(
-        "--require",
-        choices=["identical", "within-noise"],
-        help="fail unless all others answered as the first",
-    )
-    compare.add_argument(
-        "--noise", type=Path, metavar="FOLDER", help="evidence of a second run of the first case"
-    )
-    compare.set_defaults(command=_compare)
-
-    reap = commands.add_parser(
-        "reap",
-        help="show what lost runs left on this host, and end it",
-        description="Show what runs of this harness whose process is gone have left on this host: "
-        "processes, ports, shared memory, sockets. Other people's are never listed.",
-    )
-    reap.add_argument("--yes", action="store_true", help="end it all")
-    reap.set_defaults(command=_reap)
-
-    _canary_commands(commands)
-    return parser
-
-
-def _profile_and_case(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("profile", help="name of a shipped profile, or the path of a YAML file")
-    _case_option(parser)
-
-
-def _dataset_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--dataset",
-        default="bundled",
-        metavar="NAME",
-        help="bundled (the default), gsm8k (AFD_E2E_GSM8K, else from the hub), or a folder of "
-        "train.jsonl and test.jsonl",
-    )
-
-
-def _case_option(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument(
-        "--case", action="append", metavar="ID", help="only this case (may be repeated)"
-    )
-
-
-def _canary_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    canary = commands.add_parser("canary", help="tiny checkpoints that have learnt the answers")
-    actions = canary.add_subparsers(required=True, metavar="ACTION")
-    build = actions.add_parser("build", help="train one (minutes, on a CPU)")
-    build.add_argument("--family", default="qwen3_moe")
-    build.add_argument("--out", type=Path, required=True, metavar="DIR")
-    _dataset_option(build)
-    build.add_argument("--seed", type=int, default=0)
-    build.set_defaults(command=_canary_build)
-    audit = actions.add_parser("audit", help="measure what a canary notices, and print the table")
-    audit.add_argument("folder", type=Path, metavar="DIR")
-    audit.set_defaults(command=_canary_audit)
 
 
 def _plan(arguments: argparse.Namespace) -> int:
