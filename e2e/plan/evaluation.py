@@ -41,6 +41,9 @@ def plan_evaluation(profile: Profile, case: Case, variables: Mapping[str, str]) 
     own = profile.evaluation_of(case)
     limit = settings.limit(variables)
     samples = own.samples if limit is None else limit
+    if case.execution.dbo is not None and samples != "all":
+        # Fewer would leave it to chance whether a step of live requests is split.
+        samples = max(samples, own.samples)
     more = asks_more(samples, own)
     if more and profile.model.canary and not variables.get(profile.model.variable):
         raise SetupMissing(

@@ -64,13 +64,13 @@ def test_pasted_into_a_shell_it_is_the_plan(plan, tmp_path: Path, id_: str) -> N
 
 
 def test_checks_say_what_will_be_proven(plan) -> None:
-    text = plan_text.as_shell(plan("canary-4gpu/afd-graph-dbo-2a2f", AFD_GSM8K_LIMIT="5"))
+    text = plan_text.as_shell(plan("canary-4gpu/afd-graph-2a2f", AFD_GSM8K_LIMIT="5"))
     for words in (
         "config.json says architectures = DeepseekV2ForCausalLM",
         "plugin entry point afd",
         "ffn runs DP 2, TP 1, EP 2",
         "processes of attention are on exactly 0, 1",
-        "decode graphs are captured, and a step of live requests is split in two",
+        "decode graphs are captured",
         "5 of 5 answers right under strict matching",
         "lowered from 7 samples: not the profile's verdict",
         "within the noise of the canary's fingerprint",
@@ -79,4 +79,5 @@ def test_checks_say_what_will_be_proven(plan) -> None:
     ):
         assert words in text
     whole = plan_text.as_shell(plan("qwen3-30b-4gpu/afd-graph-dbo-2a1f", AFD_GSM8K_LIMIT="all"))
+    assert "decode graphs are captured, and a step of live requests is split in two" in whole
     assert "0.27 of all answers right" in whole

@@ -123,6 +123,12 @@ def test_model_is_the_variables_or_the_canary_or_unknown(plan) -> None:
     assert plan(id_).model == plan(id_).roles[0].argv[2] == "$AFD_CPU_E2E_MODEL"
 
 
+@pytest.mark.parametrize(("limit", "asked"), [("7", 24), ("24", 24), ("30", 30), ("all", "all")])
+def test_overlap_is_not_left_to_fewer_samples(plan, limit: str, asked: object) -> None:
+    evaluation = plan("qwen3-30b-4gpu/afd-graph-dbo-2a1f", AFD_GSM8K_LIMIT=limit).evaluation
+    assert (evaluation.samples, evaluation.lowered_from) == (asked, None)
+
+
 def test_fewer_samples_are_marked(plan) -> None:
     evaluation = plan(_LARGE, AFD_GSM8K_LIMIT="3").evaluation
     assert (evaluation.samples, evaluation.required, evaluation.lowered_from) == (3, 3, 7)
