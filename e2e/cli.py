@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Returns the exit code; every expected error is one message on standard error."""
+    _open_standard_streams()
     arguments = _parser().parse_args(argv)
     try:
         return arguments.command(arguments)
@@ -31,6 +32,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def _open_standard_streams() -> None:
+    """Where cron or a daemon has closed them, what is opened first would be written to as if it
+    were they."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:  # 0, 1, 2
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import time
 from collections.abc import Sequence
+from types import TracebackType
 
 from rich.console import Console
 from rich.markup import escape
@@ -22,14 +24,30 @@ _UNBROKEN = 10_000
 
 
 class LastingConsole(Console):
-    """A reader that goes away, as in `| head`, ends no run: the rest is told to nobody, and the
-    evidence and the exit code are those of the whole run. Where nobody watches (a file, a CI log)
-    no line is broken."""
+    """A reader that goes away, as in `| head`, a full disk and a terminal that is gone end no run:
+    the rest is told to nobody, and the evidence and the exit code are those of the whole run. Nor
+    does a letter that the encoding lacks. Where nobody watches (a file, a CI log) no line is
+    broken."""
 
     def __init__(self) -> None:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="replace")
         super().__init__()
         if not self.is_terminal and "COLUMNS" not in os.environ:
             self.width = _UNBROKEN
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """All that rich writes is written here."""
+        try:
+            super().__exit__(exc_type, exc_value, traceback)
+            self.file.flush()
+        except OSError:
+            self.on_broken_pipe()
 
     def on_broken_pipe(self) -> None:
         self.quiet = True

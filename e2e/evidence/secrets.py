@@ -37,18 +37,24 @@ def _of_variable(name: str, value: str) -> Iterator[str]:
 
 
 def redact(text: str, values: Iterable[str]) -> str:
-    """`text` without any of `values`."""
+    """`text` without any of `values`, and without what is no Unicode and no file could hold."""
     for value in values:
         text = text.replace(value, REDACTED)
-    return text
+    return unicode(text)
+
+
+def unicode(text: str) -> str:
+    """A path or variable that Python read in a locale without UTF-8, as it was written; question
+    marks for what is no text in UTF-8 either."""
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def without(model: Model, values: Iterable[str]) -> Model:
     """The model with every text in it redacted, keys and numbers as they are."""
-    values = list(values)
-    if not values:
-        return model
-    return type(model).model_validate(_redacted(model.model_dump(), values))
+    return type(model).model_validate(_redacted(model.model_dump(), list(values)))
 
 
 def _redacted(value: Any, values: list[str]) -> Any:

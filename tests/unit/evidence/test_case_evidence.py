@@ -193,3 +193,15 @@ def test_large_numbers_of_the_summary_are_written_out(evidence: CaseEvidence) ->
         )
     )
     assert "| 15528 |" in summary_markdown(evidence.record)
+
+
+def test_a_path_that_is_no_unicode_is_recorded_as_it_was_written(tmp_path: Path) -> None:
+    """As Python reads `ünï` in a locale without UTF-8, a stray byte, and half a surrogate pair."""
+    evidence = CaseEvidence(tmp_path / "c", "r", "p", "c")
+    names = ["\udcc3\udcbcn\udcc3\udcaf", "x\udcff", "y\ud800"]
+    evidence.failure(ServerFailed("exited", log=Path(names[0]), lines=names))
+    evidence.note(names[1])
+    evidence.conclude()
+    record = CaseRecord.model_validate_json((tmp_path / "c" / "evidence.json").read_bytes())
+    assert record.failures[0].log == "ünï"
+    assert record.failures[0].lines == ["ünï", "x\N{REPLACEMENT CHARACTER}", "y?"]

@@ -38,6 +38,29 @@ def test_a_reader_that_goes_away_changes_no_exit_code() -> None:
     assert (told.returncode, told.stderr) == (6, b"")
 
 
+def test_a_full_disk_and_letters_that_cannot_be_written_change_no_exit_code() -> None:
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    for path, environment in (("/dev/full", None), (os.devnull, ascii_only)):
+        with open(path, "wb") as nobody:
+            told = subprocess.run(
+                [sys.executable, "-c", _TELLS],
+                stdout=nobody,
+                stderr=subprocess.PIPE,
+                env=environment,
+                timeout=60,
+            )
+        assert (told.returncode, told.stderr) == (6, b""), path
+
+
+def test_closed_standard_streams_are_nobody_else_s() -> None:
+    """The guardian's socket would be one of them."""
+    shell = 'exec "$0" -c "$1" <&- >&- 2>&-'
+    code = "import os, sys; from e2e import cli; cli.main(['schema']); " + (
+        "sys.exit([os.readlink(f'/proc/self/fd/{n}') for n in range(3)] != ['/dev/null'] * 3)"
+    )
+    assert subprocess.run(["sh", "-c", shell, sys.executable, code], timeout=60).returncode == 0
+
+
 def test_of_many_lines_the_first_and_the_last_are_shown() -> None:
     lines = [f"line {number}" for number in range(40)]
     failure = Failure(outcome=Outcome.SERVER_FAILED, what="native exited with 1", lines=lines)
