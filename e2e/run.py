@@ -78,27 +78,37 @@ def execute(
 
 @contextmanager
 def recorded(evidence: CaseEvidence) -> Iterator[None]:
-    """Everything that ends the body is kept as a failure and goes no further; a signal ends the
-    body once, and never a teardown."""
+    """Everything that ends the body is kept as a failure and goes no further, an exit with code 0
+    least of all; but what a test runner ends its own tests with (pytest-timeout) goes on. A signal
+    ends the body once, and never a teardown."""
     try:
         with interruptible():
             yield
-    except (Exception, KeyboardInterrupt) as error:
+    except BaseException as error:
         for failure in _chain(error):
             evidence.failure(failure)
+        if not isinstance(error, Exception | KeyboardInterrupt | SystemExit):
+            evidence.conclude()
+            raise
 
 
 def _chain(error: BaseException | None) -> Iterator[HarnessError]:
-    """The error and those it was raised on top of: a failure of a teardown hides no other."""
+    """The error and those it was raised on top of: a failure of a teardown hides no other. The
+    causes of an error are no failures of their own, and what came before them is."""
     while error is not None:
         if isinstance(error, HarnessError):
             yield error
         elif isinstance(error, KeyboardInterrupt):
             yield Interrupted(str(error) or "interrupted")
-        elif isinstance(error, Exception):
+        else:
             yield HarnessError(
                 f"the harness itself failed: {type(error).__name__}: {error}",
                 lines=traceback.format_exception(error, chain=False),
                 mend="please report this with the evidence folder",
             )
-        error = error.__context__ if error.__cause__ is None else None
+        caused = error.__cause__ is not None
+        while error.__cause__ is not None:
+            error = error.__cause__
+        error = error.__context__
+        while caused and error is not None and not isinstance(error, HarnessError):
+            error = error.__context__

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 from e2e import terminal
 from e2e.errors import Outcome
@@ -41,7 +42,7 @@ def test_a_reader_that_goes_away_changes_no_exit_code() -> None:
 def test_a_full_disk_and_letters_that_cannot_be_written_change_no_exit_code() -> None:
     ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
     for path, environment in (("/dev/full", None), (os.devnull, ascii_only)):
-        with open(path, "wb") as nobody:
+        with Path(path).open("wb") as nobody:
             told = subprocess.run(
                 [sys.executable, "-c", _TELLS],
                 stdout=nobody,
