@@ -20,6 +20,7 @@ _NAMES = profile.names()
 
 def test_all_are_there() -> None:
     assert _NAMES == [
+        "canary-1gpu",
         "canary-2gpu",
         "canary-2gpu-qwen3_5",
         "canary-4gpu",
