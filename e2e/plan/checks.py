@@ -48,8 +48,7 @@ def _live(plan: CasePlan) -> list[str]:
             "ranks; no token comes while FFN is stopped; a connector that tells of weights tells "
             "of none of the other role's"
         )
-    if plan.scrub:
-        lines.append(f"live: no process has {', '.join(plan.scrub)} in its environment")
+    lines.append(f"live: no process has {', '.join(plan.scrub)} in its environment")
     lines.append(
         f"live: a token is generated within {plan.limits.ready:g} s, before the first question"
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
 from e2e.plan.settings import VISIBLE
-from e2e.profile.model import Case, Profile
+from e2e.profile.model import NEVER_INHERITED, Case, Profile
 
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -37,7 +37,8 @@ def _plugins(profile: Profile, case: Case) -> str:
 
 def scrubbed(profile: Profile, case: Case) -> tuple[str, ...]:
     """Names and patterns that are never inherited."""
-    return tuple(dict.fromkeys([*profile.environment.scrub, *case.environment.scrub]))
+    own = [*profile.environment.scrub, *case.environment.scrub]
+    return tuple(dict.fromkeys([*NEVER_INHERITED, *own]))
 
 
 def to_unset(

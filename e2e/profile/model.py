@@ -21,6 +21,16 @@ ENTRY_POINT = r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$"
 VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]*$"
 VARIABLE_PATTERN = r"^[A-Za-z_*][A-Za-z0-9_*]*$"
 
+# Of benchmarks and of debugging: with them a server would not be what its profile says.
+NEVER_INHERITED = (
+    "VLLM_MOE_ROUTING_SIMULATION_STRATEGY",
+    "AFD_BENCHMARK_FORCE_LB_TOPN_PER_RANK",
+    "AFD_BENCHMARK_*",
+    "AFD_FORCE_BALANCED_TOPK_IDS",
+    "AFD_CAMP2P_STUB_IO",
+    "AFD_PLUGIN_EARLY_ENGINE_PATCH",
+)
+
 RoleName = Literal["native", "attention", "ffn"]
 # Folders of evidence are named after them.
 CaseId = Annotated[str, Field(pattern=KEBAB, max_length=64)]
@@ -91,7 +101,9 @@ class Environment(Strict):
 
     set: dict[Variable, str] = Field(default={}, description="Variables and their values (text).")
     scrub: list[VariablePattern] = Field(
-        default=[], description="Names or patterns (*) of variables that are never inherited."
+        default=[],
+        description="Names or patterns (*) of variables that are never inherited, beside those of "
+        "benchmarks (AFD_BENCHMARK_*, VLLM_MOE_ROUTING_SIMULATION_STRATEGY, ...), which never are.",
     )
 
 

@@ -14,6 +14,7 @@ from e2e.profile.layouts import (
     check_layout,
     check_layouts,
 )
+from e2e.profile.model import NEVER_INHERITED
 from e2e.profile.problems import Problem, did_you_mean
 from e2e.profile.tree import Node
 from e2e.profile.view import View
@@ -169,7 +170,8 @@ def _check_limits(limits: View) -> Iterator[Problem]:
 
 def _check_environment(environment: View, scrubbed_too: list[str]) -> Iterator[Problem]:
     settings = environment.sub("set")
-    patterns = [pattern for pattern, _ in environment.items("scrub", str)] + scrubbed_too
+    patterns = [pattern for pattern, _ in environment.items("scrub", str)]
+    patterns += [*scrubbed_too, *NEVER_INHERITED]
     for name in settings.children:
         if name in _OWNED_VARIABLES:
             yield settings.at_key(name, _OWNED_VARIABLES[name])
