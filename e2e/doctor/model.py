@@ -35,6 +35,14 @@ def checks(plan: CasePlan) -> Iterator[CheckResult]:
                 f"{_mend(plan)}; nothing is downloaded",
             )
         return
+    if not folder.is_absolute():
+        yield failed(
+            "checkpoint",
+            f"{plan.model_variable}={plan.model} is relative, and servers run in a folder of "
+            "their own",
+            f"set {plan.model_variable}={folder.absolute()}",
+        )
+        return
     yield _config(plan, folder)
     yield _tokenizer(folder)
     yield _weights(plan, folder)
@@ -134,5 +142,7 @@ def _incomplete(file: Path) -> str | None:
             ends = [t["data_offsets"][1] for name, t in header.items() if name != "__metadata__"]
         except (ValueError, AttributeError, KeyError, TypeError, IndexError):
             return f"{file.name} has a broken header"
-    whole = 8 + length + max(ends, default=0)
+    if not ends:
+        return f"{file.name} holds no tensor"
+    whole = 8 + length + max(ends)
     return None if size == whole else f"{file.name} has {size} bytes, its header says {whole}"

@@ -16,6 +16,7 @@ from e2e.oracle.strict_json import is_unicode
 VARIABLE = "AFD_E2E_GSM8K"
 HUB_ID = "openai/gsm8k"
 BUNDLED = Path(__file__).parent / "data"
+_NUMBER = re.compile(r"#### -?[$0-9.,]*[0-9]")
 _HUB_ID_FORM = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
@@ -129,6 +130,8 @@ def _row(value: object, where: str) -> Row:
             raise SetupMissing(f"{where}: {key!r} is not a text, or empty", mend=_LINE_FORM)
         if not is_unicode(text):
             raise SetupMissing(f"{where}: {key!r} holds half a surrogate pair", mend=_LINE_FORM)
+    if not _NUMBER.search(value["answer"]):
+        raise SetupMissing(f"{where}: the answer has no number after '#### '", mend=_LINE_FORM)
     return Row(value["question"], value["answer"])
 
 

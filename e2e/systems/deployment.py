@@ -96,7 +96,9 @@ class Deployment:
             role=first.plan.role,
             log=first.process.log,
             lines=_why(first.process),
-            mend="its log shows why, often at its first error",
+            mend="its log shows why, often at its first error"
+            if first.process.last_lines(1)
+            else "its log is empty: run its command by hand, as `afd-e2e plan` prints it",
         )
 
     def wait_until_generating(self) -> None:

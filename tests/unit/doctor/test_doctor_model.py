@@ -145,3 +145,14 @@ def test_many_problems_are_counted(sharded):
     names = {str(i): f"model-{i}.safetensors" for i in range(9)}
     (sharded / INDEX).write_text(json.dumps({"weight_map": names}))
     assert "and 4 more" in failing(plan(sharded))["checkpoint weights"]
+
+
+def test_a_path_that_is_another_s_where_the_servers_run(folder, monkeypatch):
+    monkeypatch.chdir(folder.parent)
+    relative = plan(folder.name, model_variable="AFD_CPU_E2E_MODEL")
+    assert "servers run in a folder of their own" in failing(relative)["checkpoint"]
+
+
+def test_a_file_of_weights_without_any(folder):
+    (folder / "model.safetensors").write_bytes((2).to_bytes(8, "little") + b"{}")
+    assert failing(plan(folder))["checkpoint weights"] == "model.safetensors holds no tensor"

@@ -14,6 +14,7 @@ import pytest
 
 from e2e.errors import SetupMissing
 from e2e.oracle import dataset
+from e2e.oracle.scoring import score
 
 ROW = {"question": "How many?", "answer": "#### 1"}
 
@@ -104,6 +105,11 @@ GOOD = lines(ROW)
         (lines({"question": "a", "answer": 18}), "test.jsonl:1: 'answer' is not a text"),
         (lines({"question": " ", "answer": "b"}), "test.jsonl:1: 'question' is not a text"),
         (lines({"question": "\ud800", "answer": "b"}), "test.jsonl:1: 'question' holds half"),
+        (
+            GOOD + lines({"question": "a", "answer": "cut"}),
+            "test.jsonl:2: the answer has no number",
+        ),
+        (lines({"question": "a", "answer": "#### "}), "test.jsonl:1: the answer has no number"),
         ("\n\n", "test.jsonl is empty"),
     ],
 )
@@ -113,6 +119,15 @@ def test_a_broken_file_is_named(tmp_path: Path, test: str | bytes, said: str) ->
         dataset.load(str(tmp_path))
     assert said in error.value.what
     assert error.value.mend
+
+
+def test_an_answer_without_a_number_is_never_what_is_wanted(tmp_path: Path) -> None:
+    """A server that answers nothing of use would be right: what has no number is `[invalid]`."""
+    row = {"question": "a", "answer": "#### [invalid]"}
+    assert score("I do not know.", row["answer"]).strict
+    write(tmp_path, GOOD, lines(row))
+    with pytest.raises(SetupMissing, match="no number after '#### '"):
+        dataset.load(str(tmp_path))
 
 
 def test_missing_folder_and_missing_file_are_named(tmp_path: Path) -> None:
