@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
@@ -152,6 +152,10 @@ class CaseEvidence:
             self.record.outcome = Outcome.HARNESS_ERROR
         return self.record.outcome
 
+    def attach(self, name: str, text: str) -> None:
+        """Keep a file of its own beside the record."""
+        self._write(name, redact(text, self.secrets))
+
     def save(self) -> None:
         self._write("evidence.json", self.record.model_dump_json(indent=2) + "\n")
 
@@ -162,6 +166,8 @@ class CaseEvidence:
             partial.replace(self.folder / name)
         except OSError as error:
             self._unwritable = self._unwritable or error
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
 
 
 def _now() -> str:

@@ -24,13 +24,15 @@ def ask(
     settings: RequestSettings,
     alive: Callable[[], None],
     progress: Callable[[int, int], None],
+    stalled: Callable[[str], None] = lambda reason: None,
 ) -> list[Answer]:
     """The answers in the order of the questions, each valid or with the reason why not.
 
     `alive` is called every 100 ms; what it raises cancels everything and propagates.
-    `progress(answered, asked)` is called after each answer.
+    `progress(answered, asked)` is called after each answer. `stalled(reason)` is called once, when
+    the server has answered nothing for too long, before the questions that are out are taken back.
     """
-    return asyncio.run(_Asking(endpoint, prompts, settings, progress).run(alive))
+    return asyncio.run(_Asking(endpoint, prompts, settings, progress, stalled).run(alive))
 
 
 def probe(endpoint: Endpoint, seconds: float, alive: Callable[[], None]) -> str | None:
@@ -49,7 +51,8 @@ def probe(endpoint: Endpoint, seconds: float, alive: Callable[[], None]) -> str 
 
 
 class _Asking:
-    """All questions of one evaluation under way; `_answers` by place in the questions."""
+    """All questions of one evaluation under way; `_answers` by place in the questions. Progress is
+    a reply that has arrived whole, at `_heard`; a question that timed out is none."""
 
     def __init__(
         self,
@@ -57,13 +60,16 @@ class _Asking:
         prompts: Sequence[Prompt],
         settings: RequestSettings,
         progress: Callable[[int, int], None],
+        stalled: Callable[[str], None],
     ) -> None:
         self._endpoint = endpoint
         self._prompts = prompts
         self._settings = settings
         self._progress = progress
+        self._stalled = stalled
         self._answers: dict[int, Answer] = {}
         self._answer_lost = False
+        self._heard = 0.0
 
     async def run(self, alive: Callable[[], None]) -> list[Answer]:
         count = min(self._settings.concurrency, len(self._prompts))
@@ -86,22 +92,26 @@ class _Asking:
     ) -> str | None:
         """None when all questions are answered, or why they will not be."""
         now = asyncio.get_running_loop().time
-        begin = progressed = now()
-        answered = 0
+        begin = self._heard = now()
         while workers:
             done, workers = await asyncio.wait(workers, timeout=_WATCH_SECONDS)
             alive()
             for worker in done:
                 worker.result()
-            if len(self._answers) > answered:
-                answered, progressed = len(self._answers), now()
-            if workers and now() - progressed > self._settings.stall_seconds:
-                return f"stalled: no answer completed for {self._settings.stall_seconds:g} s"
+            if workers and now() - self._heard > self._settings.stall_seconds:
+                return self._tell_stall(self._settings.stall_seconds)
             if workers and now() - begin > self._settings.total_seconds:
                 return f"not answered within the {self._settings.total_seconds:g} s for all answers"
         if self._answer_lost:
             await _watch_dying(alive)
+        elif self._heard == begin:
+            self._tell_stall(self._settings.request_seconds)
         return None
+
+    def _tell_stall(self, seconds: float) -> str:
+        reason = f"stalled: no answer completed for {seconds:g} s"
+        self._stalled(reason)
+        return reason
 
     async def _work(self, session: aiohttp.ClientSession, turn: Iterator[int]) -> None:
         for place in turn:
@@ -116,6 +126,7 @@ class _Asking:
         try:
             async with asyncio.timeout(self._settings.request_seconds):
                 status, reply = await exchange(session, self._endpoint.url, body, retries)
+            self._heard = now()
             answer = read_answer(prompt.doc_id, status, reply, self._endpoint, self._settings)
         except TimeoutError:
             limit = self._settings.request_seconds

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from e2e.errors import SetupMissing
+from e2e.errors import ServerFailed, SetupMissing
 from e2e.evidence.case import CaseEvidence
 from e2e.evidence.record import EvaluationRecord
 from e2e.oracle import dataset, statistics, verdict
@@ -30,6 +30,8 @@ class Answering(Protocol):
     def endpoint(self) -> Endpoint: ...
 
     def check_alive(self) -> None: ...
+
+    def hung(self, what: str) -> ServerFailed: ...
 
 
 @dataclass(frozen=True)
@@ -78,11 +80,13 @@ def questions(plan: CasePlan) -> Questions:
 def evaluate(
     plan: CasePlan, asked: Questions, deployment: Answering, evidence: CaseEvidence
 ) -> None:
-    """Raises InvalidEvaluation, WrongAnswers, and what `check_alive` raises.
+    """Raises InvalidEvaluation, WrongAnswers, what `check_alive` raises, and what `hung` makes of
+    a server that answers nothing for `limits.stall`, while questions are out.
     Every prompt hash, answer and verdict is in the evidence before anything is raised of them.
     """
     from e2e.oracle.client import ask
 
+    hangs: list[ServerFailed] = []
     with evidence.phase("evaluation"):
         answers = ask(
             deployment.endpoint,
@@ -90,10 +94,13 @@ def evaluate(
             _settings(plan),
             deployment.check_alive,
             lambda count, total: evidence.progress(f"{count} of {total} answers"),
+            lambda reason: hangs.append(deployment.hung(reason)),
         )
         record, criteria = _judged(plan, asked, answers)
         evidence.evaluation(record)
         _note_limits(plan, record, evidence)
+        for hang in hangs:
+            raise hang
         verdict.require_valid(record.samples)
         verdict.require_right(record, criteria)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from e2e.process.guardian import table
 
 _LONGEST_DUMP = 200
+_LONGEST_LOOK_SECONDS = 3.0
 
 
 def stacks_of(processes: Sequence[table.ProcessInfo], seconds: float) -> list[str]:
@@ -25,7 +26,7 @@ def stacks_of(processes: Sequence[table.ProcessInfo], seconds: float) -> list[st
             lines.append(f"pid {process.pid} {process.command}: no time left to look")
             continue
         lines.append(f"pid {process.pid} ({process.state}) {process.command}")
-        dump = _python_stack(spy, process.pid, left) if spy else []
+        dump = _python_stack(spy, process.pid, min(left, _LONGEST_LOOK_SECONDS)) if spy else []
         lines += [f"  {line}" for line in (dump or _kernel_stacks(process.pid))[:_LONGEST_DUMP]]
     return lines
 

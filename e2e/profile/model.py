@@ -214,7 +214,9 @@ class TimeLimits(Strict):
     ready: PositiveFloat = Field(default=900, description="Launch to the first token.")
     probe: PositiveFloat = Field(default=120, description="One generation probe.")
     request: PositiveFloat = Field(default=300, description="One answer.")
-    stall: PositiveFloat = Field(default=180, description="Without any answer or token.")
+    stall: PositiveFloat = Field(
+        default=180, description="Without any answer that arrives whole, while questions are out."
+    )
     evaluation: PositiveFloat = Field(default=3600, description="All answers.")
     larger_evaluation: PositiveFloat | None = Field(
         default=None,

@@ -19,6 +19,7 @@ from e2e.process import Command, OwnedProcess, Owner, ProcessInfo
 from e2e.process.guardian.table import is_alive
 from e2e.process.log import first_error, message
 from e2e.process.signals import current
+from e2e.process.stacks import stacks_of
 from e2e.systems.environment import role_environment
 from e2e.systems.executable import resolve
 from e2e.systems.readiness import LogLine, served_models
@@ -148,22 +149,31 @@ class Deployment:
         if seen is not None:
             raise self._stuck(f"{entry.plan.role} generates no token: {seen}", entry)
 
+    def hung(self, what: str) -> ServerFailed:
+        """A failure of the entry role, with the last lines of every role; the stacks of all their
+        processes are kept beside the logs."""
+        entry = self.roles[self.plan.entry_role.role]
+        return self._stuck(f"{entry.plan.role} {what}", entry)
+
     def _stuck(self, what: str, role: LiveRole) -> ServerFailed:
         lines: list[str] = []
+        stacks: dict[str, list[str]] = {}
         for other in self.roles.values():
             lines += [
                 f"[{other.plan.role}] {line}" for line in other.process.last_lines(_LAST_LINES)
             ]
-            stacks = other.process.stacks(_STACK_SECONDS)
-            path = self._evidence.folder / f"{other.plan.role}.stacks.txt"
-            path.write_text("\n".join(stacks) + "\n", encoding="utf-8")
+            stacks[other.plan.role] = other.process.stacks(_STACK_SECONDS)
+        stacks["others"] = stacks_of(self._owner.living_of(""), _STACK_SECONDS)
+        for name, found in stacks.items():
+            if found:
+                self._evidence.attach(f"{name}.stacks.txt", "\n".join(found) + "\n")
         return ServerFailed(
             what,
             role=role.plan.role,
             log=role.process.log,
             lines=lines,
-            mend="stacks of all its processes are beside the log; raise the limit if it only needs "
-            "longer",
+            mend="stacks of all processes are in *.stacks.txt beside the log; raise the limit if "
+            "it only needs longer",
         )
 
     def stop(self) -> None:

@@ -221,7 +221,7 @@ def test_stacks_name_processes_and_where_they_wait(owner: Owner, case_folder: Pa
     lines = process.stacks(5)
     assert any("serve.py" in line for line in lines)
     assert any("VLLM::EngineCore" in line for line in lines)
-    assert any("thread" in line for line in lines)
+    assert any("thread" in line.lower() for line in lines)
     _assert_bounded(process)
 
 

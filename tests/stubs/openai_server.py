@@ -48,6 +48,7 @@ class Stub:
     base_url: str
     requests: list[dict[str, Any]] = field(default_factory=list)
     headers: list[str] = field(default_factory=list)
+    at_once: int = 0
     most_at_once: int = 0
 
 
@@ -78,17 +79,14 @@ async def _end(server: asyncio.Server) -> None:
 
 
 async def _listen(stub: Stub, respond: Respond) -> asyncio.Server:
-    at_once = 0
-
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal at_once
-        at_once += 1
-        stub.most_at_once = max(stub.most_at_once, at_once)
+        stub.at_once += 1
+        stub.most_at_once = max(stub.most_at_once, stub.at_once)
         try:
             with suppress(ConnectionError, asyncio.IncompleteReadError):
                 await _serve(stub, respond, reader, writer)
         finally:
-            at_once -= 1
+            stub.at_once -= 1
             writer.close()
 
     return await asyncio.start_server(serve, "127.0.0.1", 0, backlog=1024)

@@ -23,10 +23,11 @@ def ask(
     *,
     alive: Callable[[], None] = nobody_died,
     progress: Callable[[int, int], None] = lambda answered, asked: None,
+    stalled: Callable[[str], None] = lambda reason: None,
     **settings: Any,
 ) -> list[Answer]:
     endpoint = Endpoint(base_url, MODEL, api_key="key-of-the-run")
-    return client.ask(endpoint, questions, RequestSettings(**settings), alive, progress)
+    return client.ask(endpoint, questions, RequestSettings(**settings), alive, progress, stalled)
 
 
 def golds(request: dict[str, Any]) -> list[Part]:

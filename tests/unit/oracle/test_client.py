@@ -131,10 +131,38 @@ class TestDeadlines:
         assert answers[2].invalid == "no answer within 0.3 s"
 
     def test_stall(self) -> None:
+        told: list[str] = []
         with stub_server(self.hang_on_third) as stub:
-            answers = ask(stub.base_url, stall_seconds=0.3)
+            answers = ask(stub.base_url, stall_seconds=0.3, stalled=told.append)
         assert [a.doc_id for a in answers if a.invalid] == list(range(2, 12))
-        assert answers[2].invalid == "stalled: no answer completed for 0.3 s"
+        assert [answers[2].invalid] == told == ["stalled: no answer completed for 0.3 s"]
+
+    def test_a_question_that_timed_out_is_no_progress(self) -> None:
+        told: list[str] = []
+        with stub_server(lambda request: [Act.HANG]) as stub:
+            answers = ask(
+                stub.base_url, request_seconds=0.2, stall_seconds=0.5, stalled=told.append
+            )
+        assert told == ["stalled: no answer completed for 0.5 s"]
+        assert answers[0].invalid == "no answer within 0.2 s"
+        assert answers[-1].invalid == told[0]
+
+    def test_no_answer_to_anything_is_a_stall_however_few_were_asked(self) -> None:
+        told: list[str] = []
+        with stub_server(lambda request: [Act.HANG]) as stub:
+            ask(stub.base_url, QUESTIONS[:1], request_seconds=0.2, stalled=told.append)
+        assert told == ["stalled: no answer completed for 0.2 s"]
+
+    def test_a_stall_is_told_while_the_questions_are_out(self) -> None:
+        open_then: list[int] = []
+        with stub_server(lambda request: [Act.HANG]) as stub:
+            ask(
+                stub.base_url,
+                concurrency=3,
+                stall_seconds=0.3,
+                stalled=lambda reason: open_then.append(stub.at_once),
+            )
+        assert open_then == [3]
 
     def test_all_answers(self) -> None:
         with stub_server(self.hang_on_third) as stub:

@@ -21,7 +21,7 @@ from e2e.oracle.evaluation import dtype_of
 from e2e.oracle.request import Endpoint
 from e2e.plan import CasePlan, EvaluationPlan, RolePlan
 from e2e.profile.model import Teardown, TimeLimits
-from tests.stubs.openai_server import MODEL, Part, completion, http, stub_server
+from tests.stubs.openai_server import MODEL, Act, Part, completion, http, stub_server
 
 QUESTIONS = prompts.build(dataset.load("bundled"), 8, 7)
 LIMIT = 0.05
@@ -79,6 +79,9 @@ class Live:
     endpoint: Endpoint
     check_alive: Callable[[], None] = lambda: None
 
+    def hung(self, what: str) -> ServerFailed:
+        return ServerFailed(what, role="native")
+
 
 def number_of(request: dict[str, Any]) -> int:
     return next(q.doc_id for q in QUESTIONS if q.text == request["prompt"])
@@ -108,7 +111,7 @@ def run(
             oracle.evaluate(
                 plan, oracle.questions(plan), Live(Endpoint(stub.base_url, MODEL)), evidence
             )
-        except (WrongAnswers, InvalidEvaluation) as raised:
+        except (WrongAnswers, InvalidEvaluation, ServerFailed) as raised:
             error = raised
     kept = json.loads((tmp_path / "evidence.json").read_text())
     record = EvaluationRecord.model_validate(kept["evaluation"])
@@ -309,3 +312,15 @@ def test_dtype_is_the_servers(arguments: tuple[str, ...], dtype: str) -> None:
     plan = plan_of()
     role = replace(plan.roles[0], argv=("vllm", "serve", *arguments))
     assert dtype_of(replace(plan, roles=(role,))) == dtype
+
+
+def test_a_server_that_answers_no_more_has_hung_and_what_it_answered_is_kept(
+    tmp_path: Path,
+) -> None:
+    limits = TimeLimits(stall=0.3)
+    plan = replace(plan_of(concurrency=1), limits=limits)
+    done = run(tmp_path, plan, lambda doc_id: right(doc_id) if doc_id < 2 else [Act.HANG])
+    assert isinstance(done.error, ServerFailed)
+    assert done.error.what == "stalled: no answer completed for 0.3 s"
+    assert done.record.correct_strict == 2
+    assert [sample.invalid for sample in done.record.samples[2:]] == [done.error.what] * 5
