@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from e2e.errors import HarnessError, Outcome, ProfileError
+from e2e.errors import HarnessError, Outcome, ProfileError, SetupMissing
 from e2e.parser import build
 
 if TYPE_CHECKING:
@@ -24,8 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return arguments.command(arguments)
     except HarnessError as error:
-        print(f"afd-e2e: {error.outcome}: {error}", file=sys.stderr)
-        return error.outcome.exit_code
+        return _tell(error)
     except KeyboardInterrupt:
         print("afd-e2e: interrupted", file=sys.stderr)
         return Outcome.INTERRUPTED.exit_code
@@ -40,6 +39,11 @@ def _open_standard_streams() -> None:
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:  # 0, 1, 2
         os.set_inheritable(descriptor, True)
     os.close(descriptor)
+
+
+def _tell(error: HarnessError) -> int:
+    print(f"afd-e2e: {error.outcome}: {error}", file=sys.stderr)
+    return error.outcome.exit_code
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -64,11 +68,20 @@ def _plan(arguments: argparse.Namespace) -> int:
 
     if arguments.profile is None and (arguments.case or arguments.performance):
         raise ProfileError("--case and --performance are of one profile", mend="name it")
-    names = profile.names() if arguments.profile is None else [arguments.profile]
-    for name in names:
-        chosen = profile.load(profile.find(name))
-        for document in _documents(chosen, arguments):
-            print(document)
+    if arguments.profile is not None:
+        return _print_plan(profile.load(profile.find(arguments.profile)), arguments)
+    exit_code = 0
+    for name in profile.names():
+        try:
+            _print_plan(profile.load(profile.find(name)), arguments)
+        except SetupMissing as error:  # devices that are listed for one profile do not fit all
+            exit_code = _tell(error)
+    return exit_code
+
+
+def _print_plan(chosen: Profile, arguments: argparse.Namespace) -> int:
+    for document in _documents(chosen, arguments):
+        print(document)
     return 0
 
 

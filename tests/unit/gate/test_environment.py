@@ -114,6 +114,16 @@ def test_plan_names_all_that_it_cannot_use_and_needs_none(monkeypatch, capsys) -
     assert "did you mean AFD_E2E_DEVICES?" in said
 
 
+def test_plan_of_all_prints_those_that_the_environment_fits(monkeypatch, capsys) -> None:
+    monkeypatch.setenv("AFD_E2E_DEVICES", _LARGE["AFD_E2E_DEVICES"])
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert cli.main(["plan"]) == 3
+    said = capsys.readouterr()
+    assert "# qwen3_5-122b-8gpu/afd-eager-4a4f" in said.out
+    assert "# canary-8gpu/baseline-dp8" in said.out
+    assert "lists 8 devices, qwen3-30b-4gpu needs 4" in said.err
+
+
 @pytest.fixture
 def opted_in(monkeypatch) -> None:
     for name in ("CUDA_VISIBLE_DEVICES", "AFD_E2E_GSM8K", "AFD_GPU_E2E_FP8_MODEL"):
