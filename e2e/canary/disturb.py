@@ -6,10 +6,11 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from e2e.canary.families.family import PROJECTIONS, Family
+from e2e.canary.families.family import PROJECTIONS, Attention, Family
 from e2e.canary.network import WEIGHTS
 
 if TYPE_CHECKING:
@@ -62,21 +63,21 @@ def swap_experts(family: Family, layer: int, one: int, other: int) -> Disturbanc
     )
 
 
-def zero_head(family: Family, layer: int, head: int) -> Disturbance:
-    name = family.output.format(layer=layer)
+def zero_head(attention: Attention, layer: int, head: int) -> Disturbance:
+    name = attention.head_columns.format(layer=layer)
 
     def apply(tensors: Tensors) -> None:
-        tensors[name].chunk(family.heads, dim=1)[head].zero_()
+        tensors[name].chunk(attention.heads, dim=1)[head].zero_()
 
     return Disturbance("head zeroed", f"layer {layer} head {head}", layer, (name,), apply)
 
 
-def swap_queries(family: Family, layer: int, one: int, other: int) -> Disturbance:
-    """Two heads ask each other's questions."""
-    name = family.query.format(layer=layer)
+def swap_heads(attention: Attention, layer: int, one: int, other: int) -> Disturbance:
+    """Two heads ask each other's questions, or open each other's gates."""
+    name = attention.head_rows.format(layer=layer)
 
     def apply(tensors: Tensors) -> None:
-        heads = tensors[name].chunk(family.heads)
+        heads = tensors[name].chunk(attention.heads)
         kept = heads[one].clone()
         heads[one].copy_(heads[other])
         heads[other].copy_(kept)
@@ -101,8 +102,10 @@ def row_matrices(family: Family) -> Iterator[tuple[str, int, str]]:
             for expert in range(family.experts):
                 name = family.expert_tensor(layer, expert, projection)
                 yield f"expert {projection} row", layer, name
-    for label, name in family.matrices.items():
-        for layer in range(family.layers):
+        for label, name in family.matrices.items():
+            yield f"{label} row", layer, name.format(layer=layer)
+    for attention in family.attentions:
+        for layer, (label, name) in product(attention.layers, attention.matrices.items()):
             yield f"{label} row", layer, name.format(layer=layer)
 
 

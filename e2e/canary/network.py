@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from e2e.canary.families import find
-from e2e.canary.families.family import Family
+from e2e.canary.families.family import Family, language_model
 from e2e.canary.lessons import Lesson
 from e2e.canary.recipe import END_OF_TEXT_ID
 from e2e.errors import SetupMissing
@@ -48,16 +48,21 @@ def one_thread() -> Iterator[None]:
 
 
 class Network:
-    """The model and its tensors. `tensors` are views under checkpoint names, one per expert and
-    projection: writing to them changes the model."""
+    """The model and its tensors. `settings` are config.json's of the language model. `tensors` are
+    views under checkpoint names, one per expert and projection: writing to them changes the model.
+    """
 
     def __init__(self, family: Family, vocabulary: int, seed: int = 0) -> None:
         import torch
         from transformers import AutoConfig, AutoModelForCausalLM
 
         self.family = family
-        self.config = {**family.config, **_special_tokens(), "vocab_size": vocabulary}
-        settings = dict(self.config)
+        self.settings = {
+            **language_model(family.config),
+            **_special_tokens(),
+            "vocab_size": vocabulary,
+        }
+        settings = dict(self.settings)
         config = AutoConfig.for_model(settings.pop("model_type"), **settings)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
@@ -70,7 +75,7 @@ class Network:
         self.tensors = {
             name: tensor
             for whole, parameter in self.model.named_parameters()
-            for name, tensor in _parts(whole, parameter.data)
+            for name, tensor in _parts(self._published(whole), parameter.data)
         }
 
     def gradients(self) -> dict[str, Tensor]:
@@ -79,8 +84,12 @@ class Network:
             name: tensor
             for whole, parameter in self.model.named_parameters()
             if parameter.grad is not None
-            for name, tensor in _parts(whole, parameter.grad)
+            for name, tensor in _parts(self._published(whole), parameter.grad)
         }
+
+    def _published(self, name: str) -> str:
+        inner = name.removeprefix("model.")
+        return name if inner == name else self.family.prefix + inner
 
     @property
     def layers(self) -> Any:
@@ -108,7 +117,9 @@ def save(network: Network, folder: Path) -> None:
         for name, tensor in network.tensors.items()
     }
     (folder / WEIGHTS).write_bytes(serialised(weights, metadata={"format": "pt"}))
-    config = {**network.config, "dtype": "bfloat16", "torch_dtype": "bfloat16"}
+    settings = {**network.settings, "dtype": "bfloat16", "torch_dtype": "bfloat16"}
+    config = network.family.config
+    config = {**config, "text_config": settings} if "text_config" in config else settings
     (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
     generation = {**_special_tokens(), "do_sample": False}
     (folder / "generation_config.json").write_text(json.dumps(generation, indent=2) + "\n")
@@ -128,7 +139,7 @@ def load(folder: Path) -> Network:
             f"{folder} cannot be read as a checkpoint: {error}",
             mend="build it with `afd-e2e canary build`",
         ) from error
-    network = Network(find(str(config.get("model_type"))), config["vocab_size"])
+    network = Network(find(str(config.get("model_type"))), language_model(config)["vocab_size"])
     with torch.no_grad():
         for name, tensor in network.tensors.items():
             tensor.copy_(weights[name])

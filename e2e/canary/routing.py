@@ -18,7 +18,7 @@ class RouterLogits:
     """Router logits of the last forward pass: one [tokens, experts] a layer with experts."""
 
     def __init__(self, network: Network) -> None:
-        self.chosen: int = network.config["num_experts_per_tok"]
+        self.chosen: int = network.settings["num_experts_per_tok"]
         self.layers: list[Any] = [None] * len(network.family.moe_layers)
 
 

@@ -92,11 +92,12 @@ def _whole_parts(network: Network) -> Iterator[Disturbance]:
             yield disturb.zero_expert(family, layer, expert)
         for one, other in combinations(range(family.experts), 2):
             yield disturb.swap_experts(family, layer, one, other)
-    for layer in range(family.layers):
-        for head in range(family.heads):
-            yield disturb.zero_head(family, layer, head)
-        for one, other in combinations(range(family.heads), 2):
-            yield disturb.swap_queries(family, layer, one, other)
+    for attention in family.attentions:
+        for layer in attention.layers:
+            for head in range(attention.heads):
+                yield disturb.zero_head(attention, layer, head)
+            for one, other in combinations(range(attention.heads), 2):
+                yield disturb.swap_heads(attention, layer, one, other)
 
 
 def _rows(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from e2e.canary.families import deepseek_v2, qwen3_moe
+from e2e.canary.families import deepseek_v2, qwen3_5_moe, qwen3_moe
 from e2e.canary.families.family import Family
 from e2e.errors import SetupMissing
 
-_FAMILIES = {family.name: family for family in (qwen3_moe.FAMILY, deepseek_v2.FAMILY)}
+_FAMILIES = {
+    family.name: family for family in (qwen3_moe.FAMILY, deepseek_v2.FAMILY, qwen3_5_moe.FAMILY)
+}
 
 
 def find(name: str) -> Family:

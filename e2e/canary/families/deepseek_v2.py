@@ -1,7 +1,7 @@
 """DeepSeek-V2: multi-head latent attention of the dimensions that GPU kernels accept, shared
 experts beside the routed ones."""
 
-from e2e.canary.families.family import Family
+from e2e.canary.families.family import Attention, Family
 
 _ATTENTION = "model.layers.{layer}.self_attn."
 _MLP = "model.layers.{layer}.mlp."
@@ -46,20 +46,27 @@ FAMILY = Family(
         "initializer_range": 0.05,
         "use_cache": True,
     },
+    attentions=(
+        Attention(
+            layers=(0, 1),
+            heads=4,
+            head_rows=_ATTENTION + "q_proj.weight",
+            head_columns=_ATTENTION + "o_proj.weight",
+            matrices={
+                "query": _ATTENTION + "q_proj.weight",
+                "latent": _ATTENTION + "kv_a_proj_with_mqa.weight",
+                "key and value": _ATTENTION + "kv_b_proj.weight",
+                "output": _ATTENTION + "o_proj.weight",
+            },
+        ),
+    ),
     moe_layers=(0, 1),
     experts=8,
-    heads=4,
     router=_MLP + "gate.weight",
     expert=_MLP + "experts.{expert}.{projection}_proj.weight",
     matrices={
-        "query": _ATTENTION + "q_proj.weight",
-        "latent": _ATTENTION + "kv_a_proj_with_mqa.weight",
-        "key and value": _ATTENTION + "kv_b_proj.weight",
-        "output": _ATTENTION + "o_proj.weight",
         "shared gate": _MLP + "shared_experts.gate_proj.weight",
         "shared up": _MLP + "shared_experts.up_proj.weight",
         "shared down": _MLP + "shared_experts.down_proj.weight",
     },
-    query=_ATTENTION + "q_proj.weight",
-    output=_ATTENTION + "o_proj.weight",
 )

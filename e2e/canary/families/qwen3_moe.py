@@ -1,6 +1,6 @@
 """Qwen3-MoE: grouped-query attention with normalised queries and keys, softmax router."""
 
-from e2e.canary.families.family import Family
+from e2e.canary.families.family import Attention, Family
 
 _ATTENTION = "model.layers.{layer}.self_attn."
 
@@ -35,17 +35,22 @@ FAMILY = Family(
         "initializer_range": 0.05,
         "use_cache": True,
     },
+    attentions=(
+        Attention(
+            layers=(0, 1),
+            heads=4,
+            head_rows=_ATTENTION + "q_proj.weight",
+            head_columns=_ATTENTION + "o_proj.weight",
+            matrices={
+                "query": _ATTENTION + "q_proj.weight",
+                "key": _ATTENTION + "k_proj.weight",
+                "value": _ATTENTION + "v_proj.weight",
+                "output": _ATTENTION + "o_proj.weight",
+            },
+        ),
+    ),
     moe_layers=(0, 1),
     experts=8,
-    heads=4,
     router="model.layers.{layer}.mlp.gate.weight",
     expert="model.layers.{layer}.mlp.experts.{expert}.{projection}_proj.weight",
-    matrices={
-        "query": _ATTENTION + "q_proj.weight",
-        "key": _ATTENTION + "k_proj.weight",
-        "value": _ATTENTION + "v_proj.weight",
-        "output": _ATTENTION + "o_proj.weight",
-    },
-    query=_ATTENTION + "q_proj.weight",
-    output=_ATTENTION + "o_proj.weight",
 )

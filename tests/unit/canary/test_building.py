@@ -127,8 +127,8 @@ def test_what_is_computed_again_is_what_the_whole_network_computes(
     for change in (
         disturb.zero_expert(family, layer, 1),
         disturb.scale_row("router row", family.router.format(layer=layer), layer, 2, 2.0),
-        disturb.zero_head(family, layer, 3),
-        disturb.swap_queries(family, layer, 0, 2),
+        disturb.zero_head(family.attentions[0], layer, 3),
+        disturb.swap_heads(family.attentions[0], layer, 0, 2),
     ):
         with disturb.disturbed(saved.tensors, change), torch.no_grad():
             whole = [saved.answer_logits(one) for one in lessons]
