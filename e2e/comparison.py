@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from e2e import statistics
 from e2e.errors import InvalidEvaluation, ProfileError, WrongAnswers
 from e2e.evidence.record import CaseRecord, EvaluationRecord
-from e2e.oracle import parity, statistics
+from e2e.oracle import parity
 
 Row = tuple[str, list[str]]
 
@@ -45,6 +46,7 @@ def rows(records: Sequence[CaseRecord]) -> list[Row]:
         ("strict", lambda record: _of(record, lambda e: f"{e.correct_strict}/{e.samples_asked}")),
         ("text", lambda record: _check(record, "text")),
         ("fingerprint", lambda record: _check(record, "fingerprint")),
+        ("parity", _parity),
         ("claims", lambda record: _held([claim.held for claim in record.claims])),
         ("proofs", lambda record: _held([proof.held for proof in record.proofs])),
         ("ready, s", lambda record: _each(record, "ready_seconds")),
@@ -141,6 +143,14 @@ def _verdicts(first: EvaluationRecord, second: EvaluationRecord) -> list[str]:
 
 def _of(record: CaseRecord, cell: Callable[[EvaluationRecord], str]) -> str:
     return "" if record.evaluation is None else cell(record.evaluation)
+
+
+def _parity(record: CaseRecord) -> str:
+    if record.parity is None:
+        return ""
+    if record.parity.not_judged is not None:
+        return "not judged"
+    return _held([check.held for check in record.parity.checks])
 
 
 def _check(record: CaseRecord, name: str) -> str:

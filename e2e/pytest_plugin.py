@@ -48,6 +48,7 @@ class Ran:
     opt_in_lines: dict[str, str] = field(default_factory=dict)
     named: dict[str, None] = field(default_factory=dict)
     half_opted_in: bool = False
+    not_judged: dict[str, str] = field(default_factory=dict)
 
     def amiss(self, narrowed: bool) -> str | None:
         """Why a session without failures is a failure: it was asked for what did not run. A
@@ -185,7 +186,7 @@ def evidence(
     case_profile: Profile,
     request: pytest.FixtureRequest,
     _run_ids: dict[str, str],
-) -> CaseEvidence:
+) -> Iterator[CaseEvidence]:
     """The record of this case, in `<evidence>/<run id>/<case>/`."""
     from e2e import session
     from e2e.errors import SetupMissing
@@ -195,9 +196,15 @@ def evidence(
     names = _folder_names(case_id.case, request.node.originalname)
     folder_name = next(name for name in names if not (root / run_id / name).exists())
     try:
-        return session.open_evidence(root, run_id, case_profile.profile, folder_name)
+        opened = session.open_evidence(root, run_id, case_profile.profile, folder_name)
     except SetupMissing as error:
         failure = str(error)
+    else:
+        yield opened
+        parity = opened.record.parity
+        if parity is not None and parity.not_judged is not None:
+            request.config.stash[_RAN].not_judged[str(case_id)] = parity.not_judged
+        return
     pytest.fail(failure, pytrace=False)
 
 
@@ -270,6 +277,8 @@ def pytest_terminal_summary(
 ) -> None:
     for profile, line in config.stash[_RAN].opt_in_lines.items():
         terminalreporter.write_line(f"afd-e2e: {profile} did not run: {line}")
+    for case, why in config.stash[_RAN].not_judged.items():
+        terminalreporter.write_line(f"afd-e2e: {case}: parity not judged: {why}", yellow=True)
     if exitstatus == 0 and (amiss := _amiss(config)):
         terminalreporter.write_line(f"afd-e2e: a failure, for {amiss}", red=True)
 

@@ -15,7 +15,7 @@ from rich.status import Status
 from rich.table import Table
 
 from e2e import comparison
-from e2e.evidence.record import CaseRecord
+from e2e.evidence.record import CaseRecord, Check
 
 _QUIET_SECONDS = 15
 _FIRST_LINES = 5
@@ -106,12 +106,20 @@ def print_case(console: Console, record: CaseRecord, folder: str) -> None:
             f"({result.correct_flexible} flexible), {result.required} required",
             highlight=False,
         )
-        for check in result.checks:
-            mark = "[green]held[/]" if check.held else "[red]not held[/]"
-            console.print(f"  {check.name}: {mark}, {escape(check.seen)}", highlight=False)
+        _print_checks(console, "", result.checks)
+        if result.shows:
+            console.print(f"  what this shows: {escape(result.shows)}", highlight=False)
         if result.lowered_from is not None:
             console.print(
                 f"  [yellow]not the profile's verdict, which takes {result.lowered_from} samples[/]"
+            )
+    if record.parity is not None:
+        beside = f"beside {record.parity.against}, "
+        _print_checks(console, beside, record.parity.checks)
+        if record.parity.not_judged is not None:
+            console.print(
+                f"  [yellow]{beside}not judged: {escape(record.parity.not_judged)}[/]",
+                highlight=False,
             )
     for title, items in (("claims", record.claims), ("proofs", record.proofs)):
         held = sum(item.held for item in items)
@@ -126,6 +134,12 @@ def print_case(console: Console, record: CaseRecord, folder: str) -> None:
         if failure.mend:
             console.print(f"    to do: {escape(failure.mend)}", highlight=False)
     console.print(f"  evidence: {escape(folder)}", highlight=False, soft_wrap=True)
+
+
+def _print_checks(console: Console, beside: str, checks: Sequence[Check]) -> None:
+    for check in checks:
+        mark = "[green]held[/]" if check.held else "[red]not held[/]"
+        console.print(f"  {beside}{check.name}: {mark}, {escape(check.seen)}", highlight=False)
 
 
 def _screenful(lines: Sequence[str]) -> list[str]:

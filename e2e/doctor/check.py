@@ -65,6 +65,7 @@ def _checks(
         *accelerators.checks(plan, variables, there),
         *model.checks(plan),
         questions.check(plan, variables),
+        *questions.shown(plan),
         *machine.checks(plan, variables, folder),
     ]
 

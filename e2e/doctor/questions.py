@@ -9,6 +9,7 @@ from e2e.doctor.result import CheckResult, failed, passed
 from e2e.errors import SetupMissing
 from e2e.oracle import dataset
 from e2e.plan import CasePlan
+from e2e.plan.checks import beyond
 
 _OFFLINE = ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE")
 
@@ -30,6 +31,12 @@ def check(plan: CasePlan, variables: Mapping[str, str]) -> CheckResult:
             )
         return passed("data set", f"{name}, in {cached}")
     return passed("data set", f"{name}, {'in ' + str(cached) if cached else 'from the hub'}")
+
+
+def shown(plan: CasePlan) -> list[CheckResult]:
+    """What a profile demands and its questions cannot show is no miss of the machine: told, and
+    held."""
+    return [passed("what n shows", f"warning: {text}")] if (text := beyond(plan)) else []
 
 
 def _loaded(name: str, plan: CasePlan) -> CheckResult:

@@ -15,6 +15,7 @@ from e2e.evidence.record import (
     Claim,
     EvaluationRecord,
     Failure,
+    Parity,
     Phase,
     Proof,
     RoleRecord,
@@ -126,6 +127,22 @@ class CaseEvidence:
     def evaluation(self, evaluation: EvaluationRecord) -> None:
         self.record.evaluation = without(evaluation, self.secrets)
         self.save()
+
+    def parity(self, parity: Parity) -> None:
+        """Replace what was known of it."""
+        self.record.parity = without(parity, self.secrets)
+        self.save()
+
+    def beside(self, name: str) -> CaseEvidence:
+        """Another evidence of the same run, in a folder beside this one, told to the same."""
+        return CaseEvidence(
+            self.folder.parent / name,
+            self.record.run_id,
+            self.record.profile,
+            name,
+            secrets=self.secrets,
+            reporter=self._reporter,
+        )
 
     def note(self, text: str) -> None:
         self.record.notes.append(redact(text, self.secrets))

@@ -10,7 +10,7 @@ from e2e.errors import Outcome
 
 SCHEMA_VERSION = 1
 
-CheckName = Literal["number", "text", "fingerprint", "parity"]
+CheckName = Literal["number", "text", "fingerprint", "tokens", "logprobs"]
 
 
 class _Record(BaseModel):
@@ -106,7 +106,7 @@ class Sample(_Record):
 
 
 class Check(_Record):
-    """One requirement of the evaluation: number, text or fingerprint."""
+    """One requirement of the evaluation (number, text, fingerprint) or of parity."""
 
     name: CheckName
     held: bool
@@ -125,8 +125,24 @@ class EvaluationRecord(_Record):
     correct_flexible: int
     lowered_from: int | None = None
     interval_95: tuple[float, float] | None = None
+    shows: str = ""
     checks: list[Check] = []
     samples: list[Sample] = []
+
+
+class Parity(_Record):
+    """What the profile demands of this case beside the case `against` of the same run. Where it
+    was not judged, `not_judged` says why, and there is no check.
+
+    `noise` is the folder of the second cold start of `against`, `band` (nats) what it showed.
+    """
+
+    against: str
+    required: list[str]
+    checks: list[Check] = []
+    not_judged: str | None = None
+    noise: str | None = None
+    band: float | None = None
 
 
 class CaseRecord(_Record):
@@ -142,6 +158,7 @@ class CaseRecord(_Record):
     claims: list[Claim] = []
     proofs: list[Proof] = []
     evaluation: EvaluationRecord | None = None
+    parity: Parity | None = None
     software: dict[str, str] = {}
     hardware: dict[str, str] = {}
     notes: list[str] = []

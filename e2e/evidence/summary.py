@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from e2e.evidence.explain import where
-from e2e.evidence.record import CaseRecord, Claim, EvaluationRecord, Failure, Proof, Sample
+from e2e.evidence.record import CaseRecord, Claim, EvaluationRecord, Failure, Parity, Proof, Sample
 
 _LONGEST_CELL = 160
 
@@ -18,6 +18,7 @@ def summary_markdown(record: CaseRecord) -> str:
         f"{sum(phase.seconds for phase in record.phases):.1f} s.",
         _failures(record.failures),
         _evaluation(record.evaluation),
+        _parity(record.parity),
         _table(
             "Claims", ("claim", "held", "expected", "seen", "where"), map(_claim, record.claims)
         ),
@@ -76,9 +77,8 @@ def _evaluation(evaluation: EvaluationRecord | None) -> str:
     ]
     if lowered is not None:
         marks.append(f"**Not the profile's verdict**: lowered from {lowered} samples.")
-    if evaluation.interval_95 is not None:
-        low, high = evaluation.interval_95
-        marks.append(f"Accuracy between {low:.0%} and {high:.0%} with 95% confidence.")
+    if evaluation.shows:
+        marks.append(f"What this shows: {evaluation.shows}.")
     checks = _table(
         "",
         ("check", "held", "required", "seen"),
@@ -90,6 +90,20 @@ def _evaluation(evaluation: EvaluationRecord | None) -> str:
         map(_sample, evaluation.samples),
     )
     return "\n\n".join(part for part in (*marks, checks, samples) if part)
+
+
+def _parity(parity: Parity | None) -> str:
+    if parity is None:
+        return ""
+    demanded = f"Demanded beside {parity.against}: {', '.join(parity.required)}."
+    if parity.not_judged is not None:
+        return f"## Parity\n\n**Not judged**: {parity.not_judged}. {demanded}"
+    noise = f" Noise: `{parity.noise}`, {parity.band:.3g} nats." if parity.noise else ""
+    return f"## Parity\n\n{demanded}{noise}\n\n" + _table(
+        "",
+        ("check", "held", "required", "seen"),
+        ((c.name, _yes(c.held), c.required, c.seen) for c in parity.checks),
+    )
 
 
 def _sample(sample: Sample) -> tuple[object, ...]:

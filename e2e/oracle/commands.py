@@ -11,7 +11,7 @@ from e2e.oracle import dataset
 from e2e.oracle.prompts import build
 from e2e.oracle.responses import read_responses
 from e2e.oracle.scoring import score
-from e2e.oracle.statistics import what_n_shows
+from e2e.statistics import what_n_shows
 
 
 def prompts_command(name: str, shots: int, samples: str, as_json: bool) -> Iterator[str]:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from e2e import statistics
 from e2e.errors import ServerFailed, SetupMissing
 from e2e.evidence.case import CaseEvidence
 from e2e.evidence.record import EvaluationRecord
-from e2e.oracle import dataset, statistics, verdict
+from e2e.oracle import dataset, verdict
 from e2e.oracle.dataset import Dataset
 from e2e.oracle.prompts import Prompt, build
 from e2e.oracle.request import Endpoint, RequestSettings
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from e2e.oracle.reply import Answer
 
 _TOP_LOGPROBS = 5
+_DTYPES = {"auto": "bfloat16", "float": "float32", "half": "float16"}
 
 
 class Answering(Protocol):
@@ -112,7 +114,11 @@ def dtype_of(plan: CasePlan) -> str:
         name, _, value = argument.partition("=")
         if name == "--dtype":
             value = value or argv[place + 1]
-            return "bfloat16" if value == "auto" else {"float": "float32"}.get(value, value)
+            return (
+                "bfloat16"
+                if value == "auto"
+                else {"float": "float32", "half": "float16"}.get(value, value)
+            )
     return "bfloat16"
 
 
@@ -123,7 +129,7 @@ def _settings(plan: CasePlan) -> RequestSettings:
         request_seconds=plan.limits.request,
         stall_seconds=plan.limits.stall,
         total_seconds=plan.limits.evaluation,
-        logprobs=_TOP_LOGPROBS if "fingerprint" in plan.evaluation.canary_checks else None,
+        logprobs=_TOP_LOGPROBS if plan.evaluation.log_probabilities else None,
     )
 
 
@@ -152,10 +158,20 @@ def _judged(
         correct_flexible=flexible,
         lowered_from=plan.evaluation.lowered_from,
         interval_95=statistics.wilson(correct, len(samples)) if valid else None,
+        shows=_shows(plan, correct, len(samples)) if valid else "",
         checks=verdict.checks_of(plan.evaluation, samples, criteria, asked.limit) if valid else [],
         samples=samples,
     )
     return record, criteria
+
+
+def _shows(plan: CasePlan, correct: int, asked: int) -> str:
+    if plan.canary is None:
+        return statistics.what_n_shows(correct, asked)
+    return (
+        f"{correct} of {asked} answers that the canary has learnt:"
+        " whether it was computed rightly, and nothing of a model's accuracy"
+    )
 
 
 def _distance(expected: Expected | None, answer: Answer) -> float | None:

@@ -117,6 +117,12 @@ def compare(first: Sequence[Trace], second: Sequence[Trace]) -> Parity:
     return Parity(tuple(_compare(a, b) for a, b in zip(first, second, strict=True)))
 
 
+def band(noise: Parity, dtype: str) -> float:
+    """The largest gap (nats) that is noise: that between two native runs, and at least LEAST_NOISE
+    of the dtype."""
+    return max(noise.largest_gap, LEAST_NOISE[dtype])
+
+
 def judge(
     parity: Parity, requirement: Requirement, noise: Parity | None, dtype: str
 ) -> ParityVerdict:
@@ -124,8 +130,7 @@ def judge(
 
     `within-noise`: no comparable log-probability is further off than the noise band, and answers
     part only where both sides held the two tokens for equally likely, within twice the band (each
-    of the two may move by it). The band is the largest gap between the native runs, and at least
-    LEAST_NOISE of the dtype. Raises InvalidEvaluation without a measured noise.
+    of the two may move by it). Raises InvalidEvaluation without a measured noise.
     """
     if requirement == "identical":
         faults = [
@@ -140,9 +145,9 @@ def judge(
                 "no noise band: parity needs a second cold start of native",
                 mend="run the native case twice, or require identical tokens",
             )
-        band = max(noise.largest_gap, LEAST_NOISE[dtype])
-        faults = [fault for a in parity.answers for fault in _outside(a, band)]
-        required = f"log-probabilities within {band:.3g} nats"
+        limit = band(noise, dtype)
+        faults = [fault for a in parity.answers for fault in _outside(a, limit)]
+        required = f"log-probabilities within {limit:.3g} nats"
     seen = (
         f"{parity.diverged} of {len(parity.answers)} answers part,"
         f" largest gap {parity.largest_gap:.3g} nats"

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from e2e import statistics
 from e2e.plan.case import CasePlan
-from e2e.plan.evaluation import EvaluationPlan
+from e2e.plan.evaluation import ParityPlan
 from e2e.plan.role import RolePlan
-from e2e.profile.model import TimeLimits
 
 
 def checks(plan: CasePlan) -> list[str]:
     """One line each, in the order in which they are proven."""
-    return [*_before(plan), *_live(plan), *_answers(plan.evaluation, plan.limits), *_after(plan)]
+    return [*_before(plan), *_live(plan), *_answers(plan), *_after(plan)]
+
+
+def beyond(plan: CasePlan) -> str | None:
+    """What is demanded and so few questions cannot show; None where they can. A canary has learnt
+    its answers: they are no sample of an accuracy."""
+    if plan.canary is not None or plan.evaluation.samples == "all":
+        return None
+    return statistics.warning(plan.evaluation.required, plan.evaluation.samples)
 
 
 def _before(plan: CasePlan) -> list[str]:
@@ -67,7 +75,8 @@ def _mode(plan: CasePlan) -> str:
     return f"decode graphs are captured{overlap}"
 
 
-def _answers(evaluation: EvaluationPlan, limits: TimeLimits) -> list[str]:
+def _answers(plan: CasePlan) -> list[str]:
+    evaluation, limits = plan.evaluation, plan.limits
     if evaluation.samples == "all":
         needed = f"{evaluation.share:.4g} of all answers"
     else:
@@ -80,11 +89,30 @@ def _answers(evaluation: EvaluationPlan, limits: TimeLimits) -> list[str]:
         lines.append(
             f"answers: lowered from {evaluation.lowered_from} samples: not the profile's verdict"
         )
+    if not_shown := beyond(plan):
+        lines.append(f"answers: warning: {not_shown}")
     meanings = {
         "text": "every answer is the canary's, letter for letter",
         "fingerprint": "log-probabilities are within the noise of the canary's fingerprint",
     }
-    return lines + [f"answers: {meanings[check]}" for check in evaluation.canary_checks]
+    lines += [f"answers: {meanings[check]}" for check in evaluation.canary_checks]
+    return lines + _parity(evaluation.parity)
+
+
+def _parity(parity: ParityPlan | None) -> list[str]:
+    if parity is None:
+        return []
+    lines: list[str] = []
+    if parity.tokens is not None:
+        lines.append(
+            f"answers: the token ids of every answer are those of {parity.against} in the same run"
+        )
+    if parity.logprobs is not None:
+        lines.append(
+            f"answers: log-probabilities differ from those of {parity.against} in the same run no "
+            "more than those of its second cold start, which follows"
+        )
+    return [*lines, f"answers: not compared, and said so, where {parity.against} did not run"]
 
 
 def _after(plan: CasePlan) -> list[str]:

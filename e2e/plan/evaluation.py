@@ -12,8 +12,18 @@ from e2e.profile.model import Case, Evaluation, Profile
 
 
 @dataclass(frozen=True)
+class ParityPlan:
+    """Whose answers of the same run these have to equal, and in what."""
+
+    against: str
+    tokens: Literal["identical"] | None
+    logprobs: Literal["within noise"] | None
+
+
+@dataclass(frozen=True)
 class EvaluationPlan:
-    """The questions, and what makes the answers good enough."""
+    """The questions, and what makes the answers good enough. `compared`: another case demands
+    parity with this one."""
 
     dataset: str
     shots: int
@@ -25,6 +35,13 @@ class EvaluationPlan:
     concurrency: int
     lowered_from: int | None
     share: float = 0.0
+    parity: ParityPlan | None = None
+    compared: bool = False
+
+    @property
+    def log_probabilities(self) -> bool:
+        """Whether each answer token has to come with those of the most likely tokens."""
+        return "fingerprint" in self.canary_checks or self.parity is not None or self.compared
 
     def required_of(self, asked: int) -> int:
         """How many of the questions asked must be right. `required` says it for `samples`; with
@@ -65,5 +82,15 @@ def plan_evaluation(profile: Profile, case: Case, variables: Mapping[str, str]) 
         concurrency=own.concurrency,
         lowered_from=own.samples if samples != "all" and samples < own.samples else None,
         share=share,
+        parity=_parity(case),
+        compared=any(
+            other.parity is not None and profile.cases.get(other.parity.against) is case
+            for other in profile.cases.values()
+        ),
     )
     return plan if samples == "all" else replace(plan, required=plan.required_of(samples))
+
+
+def _parity(case: Case) -> ParityPlan | None:
+    own = case.parity
+    return None if own is None else ParityPlan(own.against, own.tokens, own.logprobs)

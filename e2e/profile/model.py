@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
@@ -243,6 +243,31 @@ class Teardown(Strict):
     )
 
 
+def _some_requirement(schema: dict[str, Any]) -> None:
+    """What `e2e.profile.parity` demands, for editors: a requirement that is not null."""
+    schema["anyOf"] = [
+        {"required": [key], "properties": {key: {"type": "string"}}}
+        for key in ("tokens", "logprobs")
+    ]
+
+
+class Parity(Strict):
+    """The same answers as another case of the profile gave in the same run. Without it, only the
+    case's own matches count."""
+
+    model_config = ConfigDict(json_schema_extra=_some_requirement)
+
+    against: CaseId = Field(description="A native case of this profile that asks the same.")
+    tokens: Literal["identical"] | None = Field(
+        default=None, description="Every answer has the same token ids."
+    )
+    logprobs: Literal["within noise"] | None = Field(
+        default=None,
+        description="Log-probabilities differ no more than those of a second cold start of "
+        "`against`, which is made for it, and answers part only at ties within that noise.",
+    )
+
+
 class Case(Strict):
     """One deployment: a native layout, or an Attention and an FFN layout."""
 
@@ -259,6 +284,9 @@ class Case(Strict):
     )
     evaluation: EvaluationChange = Field(
         default=EvaluationChange(), description="Replaces keys of the profile's evaluation."
+    )
+    parity: Parity | None = Field(
+        default=None, description="Demands the answers of another case, beside right ones."
     )
     memory_gib: PositiveFloat | None = Field(
         default=None, description="Least memory of each device for this case."

@@ -15,6 +15,7 @@ from e2e.profile.layouts import (
     check_layouts,
 )
 from e2e.profile.model import NEVER_INHERITED
+from e2e.profile.parity import check_parity
 from e2e.profile.problems import Problem, did_you_mean
 from e2e.profile.tree import Node
 from e2e.profile.view import View
@@ -65,6 +66,7 @@ def _check_case(profile: View, case: View) -> Iterator[Problem]:
     if case.says("execution"):
         yield from check_execution(case, case.sub("execution"), traffic)
     yield from _check_case_evaluation(profile, case)
+    yield from check_parity(profile, case)
     scrubbed = [pattern for pattern, _ in profile.sub("environment").items("scrub", str)]
     yield from _check_environment(case.sub("environment"), scrubbed)
     for pattern, at in case.sub("environment").items("scrub", str):

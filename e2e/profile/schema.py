@@ -34,6 +34,7 @@ def schema() -> dict[str, Any]:
 
 def _extending(name: str, definition: dict[str, Any]) -> dict[str, Any]:
     own = _refer_to_extending(copy.deepcopy(definition))
+    own.pop("anyOf", None)
     properties: dict[str, Any] = own.get("properties", {})
     required = [key for key in own.pop("required", []) if name == "Profile" and key in OWN_KEYS]
     if required:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from e2e.oracle import statistics
+from e2e import statistics
 
 
 def test_seven_of_seven() -> None:

@@ -107,8 +107,9 @@ def test_plugins_of_a_case_are_loaded_and_no_others(plan_mine) -> None:
 
 
 def test_evaluation_of_a_case_changes_the_profiles(plan_mine) -> None:
-    text = "cases: {baseline-eager: {evaluation: {samples: 5, required: 4, max_tokens: 64}}}\n"
-    own = plan_mine(text, "baseline-eager").evaluation
+    changed = "evaluation: {samples: 5, required: 4, max_tokens: 64}"
+    text = f"cases: {{baseline-graph: {{{changed}}}}}\n"
+    own = plan_mine(text, "baseline-graph").evaluation
     assert (own.samples, own.required, own.max_tokens, own.dataset) == (5, 4, 64, "bundled")
     assert own.lowered_from is None
 

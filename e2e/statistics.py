@@ -82,10 +82,10 @@ def warning(required: int, n: int) -> str | None:
     if demanded - shown <= _LARGEST_GAP:
         return None
     enough = samples_needed(demanded - _LARGEST_GAP)
-    return (
-        f"{required} of {n} demands {demanded:.0%}, and {what_n_shows(required, n)}; "
-        f"to show {demanded - _LARGEST_GAP:.0%} takes {enough} questions, all right"
-    )
+    said = f"{required} of {n} demands {demanded:.0%}, and {what_n_shows(required, n)}"
+    if enough <= n:
+        return said
+    return f"{said}; to show {demanded - _LARGEST_GAP:.0%} takes {enough} questions, all right"
 
 
 def _z(confidence: float) -> float:
