@@ -29,7 +29,7 @@ def check_parity(profile: View, case: View) -> Iterator[Problem]:
         yield parity.at_value("against", what)
     elif other.says("attention") or other.says("ffn"):
         yield parity.at_value("against", f"{against!r} is no native case")
-    elif (names := list(cases.children)).index(against) > names.index(case.path[-1]):
+    elif (names := list(cases.children)).index(against) > names.index(str(case.path[-1])):
         what = f"{against!r} stands after this case, and cases run in their order"
         yield parity.at_value("against", what)
     elif other.says("parity"):
