@@ -25,18 +25,12 @@ from e2e.errors import SetupMissing
 from e2e.evidence.case import CaseEvidence
 from e2e.process import Owner
 from e2e.proofs.device_memory import CURVE, device_memory_returns
+from tests.stubs import gpu_case
 from tests.stubs.plans import case_plan, role_plan
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("AFD_E2E_BACKEND") != "gpu", reason="set AFD_E2E_BACKEND=gpu to opt in"
 )
-
-_HOLDER = """
-import sys, torch
-held = torch.empty(512 << 20, dtype=torch.uint8, device="cuda")
-print("held", flush=True)
-sys.stdin.readline()
-"""
 
 
 def _nobody() -> Owner:
@@ -58,16 +52,8 @@ def evidence(tmp_path: Path) -> CaseEvidence:
 @pytest.fixture
 def stranger() -> Iterator[subprocess.Popen[str]]:
     """A process of somebody else with 512 MiB on GPU 0."""
-    pytest.importorskip("torch", reason="something has to hold memory")
-    command = [sys.executable, "-c", _HOLDER]
-    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "0"}
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "held\n"
+    with gpu_case.stranger("0") as process:
         yield process
-        process.kill()
 
 
 def _smi(query: str) -> list[list[str]]:

@@ -14,12 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from e2e import devices, gate, profile, session
+from e2e import devices, session
 from e2e.devices.nvml import NvmlDriver
 from e2e.errors import Outcome
 from e2e.evidence.case import CaseEvidence
 from e2e.profile.model import Profile
 from e2e.run import execute
+from tests.stubs import gpu_case
 from tests.stubs.cpu_case import AFD_CASE, At
 
 _CLI = "import sys; from e2e.cli import main; sys.exit(main())"
@@ -28,15 +29,12 @@ _POLL_SECONDS = 0.1
 
 @pytest.fixture
 def source(request: pytest.FixtureRequest) -> str:
-    return (request.config.getoption("--profile") or ["canary-2gpu"])[0]
+    return gpu_case.source(request, "canary-2gpu")
 
 
 @pytest.fixture
 def chosen(source: str) -> Profile:
-    loaded = profile.load(profile.find(source))
-    if loaded.hardware.backend != "gpu" or gate.missing_opt_in(loaded, os.environ):
-        pytest.skip(gate.opt_in_line(loaded))
-    return loaded
+    return gpu_case.opted_in(source)
 
 
 def used_mib() -> dict[str, int]:
