@@ -9,7 +9,7 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test lint types unit faults e2e-cpu clean
+.PHONY: help setup demo test lint types unit faults docs e2e-cpu clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,7 +36,10 @@ unit: setup ## pure tests, seconds
 	$(BIN)/pytest tests/unit
 
 faults: setup ## stand-in servers that misbehave
-	$(BIN)/pytest tests/faults --timeout 300
+	$(BIN)/pytest tests/faults --timeout 300 -n 4
+
+docs: setup ## docs/faults.md, from the fault tests
+	$(BIN)/python -m tests.faults.table
 
 e2e-cpu: setup ## real servers on this CPU, one test per profile and case
 	AFD_E2E_BACKEND=cpu $(BIN)/pytest tests/e2e

@@ -1,4 +1,4 @@
-"""Every fault test has a host folder of its own and leaves nothing behind."""
+"""Every fault test has a host folder, ports and a stage of its own, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -10,10 +10,21 @@ import pytest
 from e2e.evidence.case import CaseEvidence
 from e2e.process import reap
 from e2e.process.guardian import runs
+from tests.faults.playing import Stage
+from tests.faults.setting import leased_ports
+
+
+@pytest.fixture(scope="session")
+def ports() -> Iterator[Iterator[int]]:
+    """Leased in the host's own folder, before a test gets one of its own."""
+    with leased_ports() as ports:
+        yield ports
 
 
 @pytest.fixture(autouse=True)
-def host_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def host_folder(
+    tmp_path: Path, ports: Iterator[int], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
     """Where leases and runs of this test are; afterwards no run of it has left anything."""
     folder = tmp_path / "host"
     monkeypatch.setenv(runs.HOST_VARIABLE, str(folder))
@@ -22,6 +33,13 @@ def host_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pat
     for leftover in leftovers:
         reap.end(leftover, term_seconds=0.0)
     assert not [line for leftover in leftovers for line in leftover.lines()]
+
+
+@pytest.fixture
+def stage(tmp_path: Path, ports: Iterator[int]) -> Stage:
+    folder = tmp_path / "stage"
+    folder.mkdir()
+    return Stage(folder, ports)
 
 
 @pytest.fixture

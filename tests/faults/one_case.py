@@ -1,93 +1,131 @@
-"""A case around a stand-in, to be run as a process of its own and killed.
+"""A whole case around stand-ins, as `afd-e2e run` runs one; also as a process of its own.
 
-    python -m tests.faults.one_case FOLDER PORT SECONDS
+    python -m tests.faults.one_case STORY
 
-The stand-in's orders are in the environment; its evaluation takes so many seconds. Each phase is
-told on standard output as it begins, and the exit code is that of the outcome.
+Each phase is told on standard output as it begins, and the exit code is that of the outcome. The
+`Story` is JSON; what the stand-ins do wrong is in the environment.
 """
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import json
 import os
+import signal
 import sys
 import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from unittest import mock
 
-from e2e import leases, proofs
-from e2e.errors import HarnessError, Interrupted, ServerFailed
+from e2e import profile, run
 from e2e.evidence.case import CaseEvidence
-from e2e.plan import CasePlan
-from e2e.process import OwnedProcess, Owner
-from e2e.process.signals import SignalReceived, current, interruptible
-from tests.faults.setting import POLL_SECONDS, health, plan_of, standin
-from tests.faults.standin.faults import Orders
+from e2e.evidence.secrets import secret_values
+from e2e.process.guardian import table
+from e2e.profile.model import Profile
+from tests.faults.setting import PROFILE
 
 RUN = "run-of-faults"
-READY_SECONDS = 10.0
+HARNESS = "harness"
+_DEAD_SECONDS = 30.0
 
 
-class Teller:
-    """Says each phase on standard output."""
+@dataclass(frozen=True)
+class Strike:
+    """A signal, as a phase begins, to the leader of a role or to the harness."""
+
+    phase: str
+    target: str
+    signal: int
+
+
+@dataclass(frozen=True)
+class Story:
+    """`case` of the profile, `port` its first, `limits` what differs of its time limits, `unset`
+    and `path` of the environment of its servers; `broken`: a name of the harness that raises."""
+
+    folder: str
+    port: int
+    case: str = "native"
+    limits: Mapping[str, float] = field(default_factory=dict)
+    path: str = ""
+    strikes: Sequence[Strike] = ()
+    broken: str = ""
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def of_json(cls, text: str) -> Story:
+        told = json.loads(text)
+        told["strikes"] = [Strike(**strike) for strike in told["strikes"]]
+        return cls(**told)
+
+
+class Striking:
+    """A reporter that strikes as a phase begins, and tells it on standard output."""
+
+    def __init__(self, strikes: Sequence[Strike]) -> None:
+        self._strikes = strikes
+        self.evidence: CaseEvidence
+        self.struck: float | None = None
 
     def phase(self, name: str) -> None:
         print(name, flush=True)
+        for strike in self._strikes:
+            if strike.phase == name:
+                self.struck = time.monotonic()
+                self._strike(strike)
 
     def progress(self, text: str) -> None: ...
 
-
-def main(folder: Path, port: int, seconds: float) -> int:
-    plan = plan_of(port)
-    evidence = CaseEvidence(folder, RUN, plan.profile, plan.case, reporter=Teller())
-    try:
-        with interruptible() as interruption, interruption.deferred():
-            run(plan, evidence, seconds)
-    except SignalReceived as received:
-        evidence.failure(Interrupted(str(received)))
-    except HarnessError as error:
-        evidence.failure(error)
-    return evidence.conclude().exit_code
-
-
-def run(plan: CasePlan, evidence: CaseEvidence, seconds: float) -> None:
-    with (
-        leases.hold(plan.devices, plan.ports, "one case") as held,
-        Owner(RUN, evidence.folder, held, stop_seconds=3, kill_seconds=3) as owner,
-        proofs.shared_memory_returns(plan, owner, evidence),
-        proofs.ports_released(plan, owner, evidence),
-        proofs.no_process_left(plan, owner, evidence),
-    ):
-        with evidence.phase("launch"):
-            orders = Orders.read(os.environ)
-            process = owner.spawn(standin(evidence.folder, plan.ports[0], orders))
-        try:
-            with current().allowed():
-                serve(plan, evidence, owner, process, seconds)
-        finally:
-            with evidence.phase("stop"):
-                process.stop(plan.limits.stop, plan.limits.kill)
+    def _strike(self, strike: Strike) -> None:
+        if strike.target == HARNESS:
+            os.kill(os.getpid(), strike.signal)
+            return
+        pid = next(r.pid for r in self.evidence.record.roles if r.role == strike.target)
+        assert pid is not None
+        os.kill(pid, strike.signal)
+        wanted = "T" if strike.signal == signal.SIGSTOP else "Z"
+        deadline = time.monotonic() + _DEAD_SECONDS
+        while (row := table.read(pid)) is not None and row.state != wanted:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
 
 
-def serve(
-    plan: CasePlan, evidence: CaseEvidence, owner: Owner, process: OwnedProcess, seconds: float
-) -> None:
-    with evidence.phase("ready"):
-        deadline = time.monotonic() + READY_SECONDS
-        while health(plan.ports[0]) != 200:
-            check(owner, process)
-            if time.monotonic() > deadline:
-                raise ServerFailed("was not ready in time", role=process.role)
-    with evidence.phase("evaluate"):
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            check(owner, process)
+def main(story: Story) -> int:
+    reporter = Striking(story.strikes)
+    evidence = reporter.evidence = CaseEvidence(
+        Path(story.folder),
+        RUN,
+        "standin",
+        story.case,
+        secrets=secret_values(os.environ),
+        reporter=reporter,
+    )
+    variables = {**os.environ, "AFD_E2E_PORT_BASE": str(story.port)}
+    with _broken(story.broken):
+        return run.execute(_profile(story), story.case, variables, evidence).exit_code
 
 
-def check(owner: Owner, process: OwnedProcess) -> None:
-    owner.check()
-    if (code := process.exit_code()) is not None:
-        raise ServerFailed(f"exited with {code}", role=process.role, lines=process.last_lines())
-    time.sleep(POLL_SECONDS)
+def _profile(story: Story) -> Profile:
+    loaded = profile.load(PROFILE)
+    environment = loaded.environment.model_copy(
+        update={"set": {"PYTHONPATH": story.path}, "scrub": loaded.environment.scrub}
+    )
+    limits = loaded.time_limits.model_copy(update=dict(story.limits))
+    return loaded.model_copy(update={"environment": environment, "time_limits": limits})
+
+
+def _broken(name: str) -> contextlib.AbstractContextManager[object]:
+    if not name:
+        return contextlib.nullcontext()
+    module, _, attribute = name.rpartition(".")
+    fails: Callable[..., object] = mock.Mock(side_effect=RuntimeError("boom"))
+    return mock.patch.object(importlib.import_module(module), attribute, fails)
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])))
+    sys.exit(main(Story.of_json(sys.argv[1])))

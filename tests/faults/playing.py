@@ -1,18 +1,20 @@
-"""Cases played in this process, or in one of their own that can be killed."""
+"""Whole cases around stand-ins, played in this process, or in one of their own to be killed."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 from e2e.evidence.record import CaseRecord, Proof
-from tests.faults import one_case
-from tests.faults.setting import free_port
+from tests.faults import one_case, setting
+from tests.faults.one_case import Story, Strike
 from tests.faults.standin.faults import Fault, Orders
 
 _ROOT = Path(__file__).parents[2]
@@ -20,10 +22,11 @@ _ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True)
 class Played:
-    """How a case ended, from its evidence alone."""
+    """How a case ended, from its evidence alone; `wall` are its seconds as a whole."""
 
     folder: Path
     record: CaseRecord
+    wall: float = 0.0
 
     @property
     def seconds(self) -> dict[str, float]:
@@ -37,42 +40,75 @@ class Played:
         return next(proof for proof in self.record.proofs if proof.name == name)
 
     @classmethod
-    def read(cls, folder: Path) -> Played:
+    def read(cls, folder: Path, wall: float = 0.0) -> Played:
         text = (folder / "evidence.json").read_text(encoding="utf-8")
-        return cls(folder, CaseRecord.model_validate_json(text))
+        return cls(folder, CaseRecord.model_validate_json(text), wall)
 
 
-def play(folder: Path, *faults: Fault, seconds: float = 0.2) -> Played:
-    """A whole case in this process, its evaluation taking `seconds`."""
-    variables = Orders(faults).variables()
-    os.environ.update(variables)
-    try:
-        one_case.main(folder, free_port(), seconds)
-    finally:
-        for name in variables:
-            del os.environ[name]
-    return Played.read(folder)
+class Stage:
+    """Where cases of one test are played: a program, its packages, a checkpoint, ports."""
 
+    def __init__(self, folder: Path, ports: Iterator[int]) -> None:
+        self.folder = folder
+        self.ports = ports
+        for name in ("packages", "model"):
+            (folder / name).mkdir()
+        self.packages = setting.packages(folder / "packages")
+        self.model = setting.checkpoint(folder / "model")
+        self.executable = setting.executable(folder)
 
-@contextmanager
-def playing(
-    folder: Path, *faults: Fault, seconds: float = 60.0, port: int | None = None
-) -> Iterator[subprocess.Popen[str]]:
-    """A case in a process of its own, which tells its phases on `stdout`; killed at the end."""
-    arguments = [folder, str(port or free_port()), str(seconds)]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.faults.one_case", *arguments],
-        cwd=_ROOT,
-        env={**os.environ, **Orders(faults).variables()},
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
+    def variables(self, faults: Sequence[Fault], answer_seconds: float) -> dict[str, str]:
+        orders = Orders(faults, str(setting.ANSWERS), answer_seconds=answer_seconds)
+        return {
+            "AFD_STANDIN_CASES": "1",
+            "AFD_STANDIN_MODEL": str(self.model),
+            "AFD_CPU_E2E_VLLM_BIN": str(self.executable),
+            **orders.variables(),
+        }
+
+    def story(self, folder: Path, **changes: object) -> Story:
+        told = {"port": next(self.ports), "path": str(self.packages), **changes}
+        return Story(str(folder), **told)  # pyright: ignore[reportArgumentType]
+
+    def play(
+        self,
+        folder: Path,
+        *faults: Fault,
+        answer_seconds: float = 0.0,
+        variables: Mapping[str, str] | None = None,
+        **story: object,
+    ) -> Played:
+        """A whole case in this process."""
+        begin = time.monotonic()
+        told = {**self.variables(faults, answer_seconds), **(variables or {})}
+        with mock.patch.dict(os.environ, told):
+            one_case.main(self.story(folder, **story))
+        return Played.read(folder, time.monotonic() - begin)
+
+    @contextmanager
+    def playing(
+        self,
+        folder: Path,
+        *faults: Fault,
+        answer_seconds: float = 60.0,
+        variables: Mapping[str, str] | None = None,
+        **story: object,
+    ) -> Iterator[subprocess.Popen[str]]:
+        """A case in a process of its own, which tells its phases on `stdout`; killed at the end."""
+        told = {**self.variables(faults, answer_seconds), **(variables or {})}
+        process = subprocess.Popen(
+            [sys.executable, "-m", one_case.__name__, self.story(folder, **story).to_json()],
+            cwd=_ROOT,
+            env={**os.environ, **told},
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.communicate()
 
 
 def wait_for_phase(process: subprocess.Popen[str], phase: str) -> None:
@@ -81,3 +117,6 @@ def wait_for_phase(process: subprocess.Popen[str], phase: str) -> None:
         if line.strip() == phase:
             return
     raise AssertionError(f"ended before {phase}")
+
+
+__all__ = ["Fault", "Played", "Stage", "Strike", "wait_for_phase"]

@@ -13,12 +13,13 @@ import pytest
 from e2e.errors import HarnessError, Outcome
 from e2e.process import Owner, reap
 from e2e.process.guardian import ownership, runs, table
-from tests.faults.playing import Played, playing, wait_for_phase
+from tests.faults.playing import Played, Stage, wait_for_phase
 from tests.faults.setting import until
 from tests.faults.standin.faults import Fault
 
-PHASES = ("launch", "ready", "evaluate", "stop")
-STUBBORN = Fault("daemon", "start", stubborn=True)
+PHASES = ("launch", "ready", "claims", "evaluation", "stop")
+LIMITS = {"stop": 3.0, "kill": 3.0}
+STUBBORN = Fault("child", "start", stubborn=True)
 
 
 def guardian(host: Path) -> int:
@@ -38,19 +39,21 @@ def servers(host: Path) -> list[int]:
     ]
 
 
-def seconds(phase: str) -> float:
-    return 0.5 if phase == "stop" else 60
+def answering(phase: str) -> float:
+    return 0 if phase == "stop" else 60
 
 
 @pytest.mark.parametrize("faults", [(), (STUBBORN, Fault("hang", "stop"))], ids=["tame", "nasty"])
 @pytest.mark.parametrize("phase", PHASES)
 def test_the_harness_ends_everything_and_says_so(
-    case_folder: Path, host_folder: Path, phase: str, faults: Sequence[Fault]
+    stage: Stage, case_folder: Path, host_folder: Path, phase: str, faults: Sequence[Fault]
 ) -> None:
-    with playing(case_folder, *faults, seconds=seconds(phase)) as harness:
+    with stage.playing(
+        case_folder, *faults, answer_seconds=answering(phase), limits=LIMITS
+    ) as harness:
         wait_for_phase(harness, phase)
         os.kill(guardian(host_folder), signal.SIGKILL)
-        assert harness.wait(15) == Outcome.HARNESS_ERROR.exit_code
+        assert harness.wait(60) == Outcome.HARNESS_ERROR.exit_code
         assert servers(host_folder) == []
     played = Played.read(case_folder)
     assert any("ended by itself: signal 9" in failure for failure in played.failures)
@@ -59,7 +62,7 @@ def test_the_harness_ends_everything_and_says_so(
 
 
 def test_a_guardian_that_cannot_start_is_named_with_its_last_words(
-    case_folder: Path, host_folder: Path
+    stage: Stage, case_folder: Path, host_folder: Path
 ) -> None:
     host_folder.mkdir()
     (host_folder / "runs").write_text("in the way")
@@ -69,22 +72,24 @@ def test_a_guardian_that_cannot_start_is_named_with_its_last_words(
     assert caught.value.log == case_folder / "guardian.log"
 
 
-def test_a_stopped_guardian_does_not_stop_the_harness(case_folder: Path, host_folder: Path) -> None:
-    with playing(case_folder, seconds=1.0) as harness:
-        wait_for_phase(harness, "evaluate")
+def test_a_stopped_guardian_does_not_stop_the_harness(
+    stage: Stage, case_folder: Path, host_folder: Path
+) -> None:
+    with stage.playing(case_folder, answer_seconds=1.0) as harness:
+        wait_for_phase(harness, "evaluation")
         os.kill(guardian(host_folder), signal.SIGSTOP)
-        harness.wait(40)
+        harness.wait(60)
         assert servers(host_folder) == []
     assert Played.read(case_folder).record.outcome is not None
 
 
-@pytest.mark.parametrize("phase", ["ready", "evaluate"])
+@pytest.mark.parametrize("phase", ["ready", "evaluation"])
 def test_both_killed_leaves_what_reap_finds_and_ends(
-    case_folder: Path, host_folder: Path, phase: str
+    stage: Stage, case_folder: Path, host_folder: Path, phase: str
 ) -> None:
     name = f"psm_{secrets.token_hex(6)}"
     shared = Fault("shared_memory", "start", name=name, held=True)
-    with playing(case_folder, STUBBORN, shared, Fault("hang", "stop")) as harness:
+    with stage.playing(case_folder, STUBBORN, shared, Fault("hang", "stop")) as harness:
         wait_for_phase(harness, phase)
         until(lambda: name in Path(runs.run_files(str(host_folder))[0]).read_text(), "it is seen")
         os.kill(harness.pid, signal.SIGSTOP)
@@ -96,7 +101,14 @@ def test_both_killed_leaves_what_reap_finds_and_ends(
     assert "afd-e2e reap" in told
     (leftover,) = [left for left in reap.leftovers() if left.path.is_relative_to(host_folder)]
     lines = "\n".join(leftover.lines())
-    for word in ("run-of-faults", "ago", str(case_folder), "serve.py", f"/dev/shm/{name}", "port"):
+    for word in (
+        "run-of-faults",
+        "ago",
+        str(case_folder),
+        "vllm serve",
+        f"/dev/shm/{name}",
+        "port",
+    ):
         assert word in lines
     assert reap.end(leftover, term_seconds=0.5) == []
     assert servers(host_folder) == []
@@ -104,15 +116,17 @@ def test_both_killed_leaves_what_reap_finds_and_ends(
     assert runs.run_files(str(host_folder)) == []
 
 
-def test_reap_never_lists_a_run_that_is_alive(case_folder: Path, host_folder: Path) -> None:
-    with playing(case_folder) as harness:
-        wait_for_phase(harness, "evaluate")
+def test_reap_never_lists_a_run_that_is_alive(
+    stage: Stage, case_folder: Path, host_folder: Path
+) -> None:
+    with stage.playing(case_folder) as harness:
+        wait_for_phase(harness, "evaluation")
         assert _listed(host_folder) == []
         os.kill(harness.pid, signal.SIGSTOP)
         os.kill(guardian(host_folder), signal.SIGKILL)
         assert _listed(host_folder) == []
         os.kill(harness.pid, signal.SIGCONT)
-        harness.wait(15)
+        harness.wait(60)
 
 
 def _listed(host: Path) -> Sequence[reap.Leftover]:

@@ -1,25 +1,22 @@
-"""The harness itself is killed or signalled, in every phase: the servers are gone soon after."""
+"""The harness is killed with nasty servers: they are gone soon after, and the next run is told."""
 
 from __future__ import annotations
 
 import json
 import secrets
-import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from e2e.errors import Outcome
 from e2e.process import reap
 from e2e.process.guardian import runs, table
-from tests.faults.playing import Played, playing, wait_for_phase
+from tests.faults.playing import Stage, wait_for_phase
 from tests.faults.setting import until
 from tests.faults.standin.faults import Fault
 
-PHASES = ("launch", "ready", "evaluate", "stop")
-SECONDS = {"stop": 0.3}
-NASTY = (Fault("daemon", "start", stubborn=True), Fault("hang", "stop"))
+PHASES = ("launch", "ready", "evaluation", "stop")
+NASTY = (Fault("child", "start", stubborn=True), Fault("hang", "stop"))
 
 
 def marked(host: Path) -> list[str]:
@@ -48,11 +45,12 @@ def gone(host_folder: Path) -> Callable[[], bool]:
 
 @pytest.mark.parametrize("phase", PHASES)
 def test_sigkill_of_the_harness(
-    case_folder: Path, host_folder: Path, gone: Callable[[], bool], phase: str
+    stage: Stage, case_folder: Path, host_folder: Path, gone: Callable[[], bool], phase: str
 ) -> None:
     name = f"psm_{secrets.token_hex(6)}"
     faults = (*NASTY, Fault("shared_memory", "start", name=name, held=True))
-    with playing(case_folder, *faults, seconds=SECONDS.get(phase, 60)) as harness:
+    answering = 0 if phase == "stop" else 60
+    with stage.playing(case_folder, *faults, answer_seconds=answering) as harness:
         wait_for_phase(harness, phase)
         harness.kill()
         until(gone, "everything is gone", 20)
@@ -66,36 +64,3 @@ def test_sigkill_of_the_harness(
     assert len(told) == 1
     assert told_of(case_folder) == []
     assert run_files(host_folder) == []
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("phase", PHASES)
-def test_a_signal_ends_the_run_in_order(
-    case_folder: Path, host_folder: Path, gone: Callable[[], bool], phase: str, number: int
-) -> None:
-    with playing(case_folder, seconds=SECONDS.get(phase, 60)) as harness:
-        wait_for_phase(harness, phase)
-        harness.send_signal(number)
-        assert harness.wait(20) == Outcome.INTERRUPTED.exit_code
-        assert gone()
-    played = Played.read(case_folder)
-    assert played.failures == [f"interrupted: {signal.Signals(number).name} ended the run"]
-    assert all(proof.held for proof in played.record.proofs)
-    assert len(played.record.proofs) == 4
-    assert run_files(host_folder) == []
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_second_signal_hurries_the_stop(
-    case_folder: Path, gone: Callable[[], bool], number: int
-) -> None:
-    with playing(case_folder, *NASTY) as harness:
-        wait_for_phase(harness, "evaluate")
-        harness.send_signal(number)
-        wait_for_phase(harness, "stop")
-        harness.send_signal(number)
-        assert harness.wait(20) == Outcome.INTERRUPTED.exit_code
-        assert gone()
-    played = Played.read(case_folder)
-    assert played.seconds["stop"] < 2.5
-    assert len(played.record.proofs) == 4

@@ -16,7 +16,7 @@ from e2e.errors import Outcome, ServerFailed
 from e2e.evidence.case import CaseEvidence
 from e2e.process import Command, OwnedProcess, Owner
 from e2e.process.guardian import table
-from tests.faults.setting import free_port, plan_of, standin, until, wait_ready
+from tests.faults.setting import plan_of, standin, until, wait_ready
 from tests.faults.standin.faults import Fault, Orders
 
 FREEZER = Path("/sys/fs/cgroup/freezer")
@@ -133,13 +133,13 @@ def test_orphans_are_told_to_their_role_by_its_marker(owner: Owner, case_folder:
 
 
 def test_a_nameless_orphan_of_two_roles_is_found_by_the_proof(
-    owner: Owner, case_folder: Path, evidence: CaseEvidence
+    owner: Owner, case_folder: Path, evidence: CaseEvidence, ports: Iterator[int]
 ) -> None:
-    plan = plan_of(free_port(), release=1.0)
+    plan = plan_of(next(ports), release=1.0)
     with proofs.no_process_left(plan, owner, evidence):
-        daemon = Orders([Fault("daemon", stubborn=True)])
+        daemon = Orders([Fault("daemon", name="kworker/u8:3", stubborn=True)])
         roles = [
-            owner.spawn(standin(case_folder, free_port(), orders, role))
+            owner.spawn(standin(case_folder, next(ports), orders, role))
             for role, orders in (("attention", daemon), ("ffn", Orders()))
         ]
         until(lambda: any("worker" in row.command for row in owner.living()), "it is there")
@@ -165,9 +165,9 @@ def frozen() -> Iterator[Path]:
 
 
 def test_what_survives_sigkill_is_named_and_the_harness_goes_on(
-    case_folder: Path, evidence: CaseEvidence, frozen: Path
+    case_folder: Path, evidence: CaseEvidence, frozen: Path, ports: Iterator[int]
 ) -> None:
-    plan = plan_of(free_port(), release=0.5)
+    plan = plan_of(next(ports), release=0.5)
     with Owner("run-of-faults", case_folder, kill_seconds=0.5) as owner:
         with proofs.no_process_left(plan, owner, evidence):
             process = owner.spawn(python(case_folder, "import time; time.sleep(60)"))
@@ -214,8 +214,10 @@ def test_roles_get_default_signals_and_nothing_of_the_harness(
     assert process.last_lines() == ["['0', '1', '2', '3'] True [] set()"]
 
 
-def test_stacks_name_processes_and_where_they_wait(owner: Owner, case_folder: Path) -> None:
-    port = free_port()
+def test_stacks_name_processes_and_where_they_wait(
+    owner: Owner, case_folder: Path, ports: Iterator[int]
+) -> None:
+    port = next(ports)
     process = owner.spawn(standin(case_folder, port, Orders()))
     wait_ready(process, port)
     lines = process.stacks(5)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,7 @@ def _kill(fault: Fault, standin: StandIn) -> None:
 def _kill_engine(fault: Fault, standin: StandIn) -> None:
     for worker in standin.workers:
         worker.kill()
+        worker.wait()
 
 
 def _hang(fault: Fault, standin: StandIn) -> None:
@@ -65,7 +67,7 @@ def _daemon(fault: Fault, standin: StandIn) -> None:
     """Forks twice, as daemons do, so that its parent is gone when this returns."""
     if (pid := os.fork()) == 0:
         code = _STUBBORN if fault.stubborn else _SLEEP
-        start_python(code, "kworker/u8:3", env={}, cwd="/", start_new_session=True)
+        start_python(code, fault.name, env={}, cwd="/", start_new_session=True)
         os._exit(0)
     os.waitpid(pid, 0)
 
@@ -93,8 +95,8 @@ def _socket(fault: Fault, standin: StandIn) -> None:
 
 
 def _keep_port(fault: Fault, standin: StandIn) -> None:
-    listener = standin.server.socket
-    process = start_python(_KEEP_PORT, "VLLM::PortKeeper", pass_fds=[listener.fileno()])
+    descriptor = standin.listener.fileno()
+    process = start_python(_KEEP_PORT, "VLLM::PortKeeper", pass_fds=[descriptor])
     standin.others.append(process)
 
 
@@ -111,6 +113,14 @@ def _garbage(fault: Fault, standin: StandIn) -> None:
     sys.stdout.flush()
 
 
+def _tell_secrets(fault: Fault, standin: StandIn) -> None:
+    _exit(replace(fault, text=f"{os.environ['VLLM_API_KEY']} {os.environ['HF_TOKEN']}"), standin)
+
+
+def _nothing(fault: Fault, standin: StandIn) -> None:
+    """For what the server itself looks up."""
+
+
 _ACTS: dict[str, Callable[[Fault, StandIn], None]] = {
     "exit": _exit,
     "kill": _kill,
@@ -125,4 +135,9 @@ _ACTS: dict[str, Callable[[Fault, StandIn], None]] = {
     "keep_port": _keep_port,
     "flood": _flood,
     "garbage": _garbage,
+    "tell_secrets": _tell_secrets,
+    "late": _nothing,
+    "other_mode": _nothing,
+    "no_link": _nothing,
+    "bypass": _nothing,
 }

@@ -1,13 +1,18 @@
 """What a stand-in can be told to do wrong, and when.
 
-A fault is data: it travels to the stand-in as JSON in AFD_E2E_STANDIN. Used by tests to say it,
-and by the stand-in to do it.
+A fault is data: it travels to the stand-in as JSON in AFD_STANDIN. Used by tests to say it, and by
+the stand-in to do it.
 
-    when      it strikes
-    start     before the port is open
-    ready     the port is open, /health does not say 200 yet
-    request   at the `nth` completion asked for (from 1), and at all later ones
-    stop      SIGTERM has come
+    when        it strikes
+    start       before the port is open, and before FFN says that it is ready
+    ready       the port is open, /health does not say 200 yet
+    probe       a token is asked for the first time
+    claims      a token is asked for again: is it generated through FFN?
+    evaluation  at the `nth` question (from 1), and at all later ones
+    stop        SIGTERM has come
+    stopped     all is ended but the leader itself
+
+FFN meets probe, claims and evaluation when Attention sends it what it was asked.
 
     what            the stand-in
     exit            prints `text` and exits with `code`
@@ -16,8 +21,8 @@ and by the stand-in to do it.
     hang            does nothing more: never opens its port, is never ready, never answers;
                     `stubborn`, or when it strikes at the stop: it ignores SIGTERM
     freeze          stops itself with SIGSTOP
-    daemon          starts a process in a session of its own, with no environment and another
-                    name, whose parent is gone; `stubborn`: it ignores SIGTERM
+    daemon          starts a process `name` in a session of its own, with no environment, whose
+                    parent is gone; `stubborn`: it ignores SIGTERM
     child           starts a process that lives on when the leader is gone; `stubborn` as above
     zombie          leaves a child unreaped
     shared_memory   leaves `name` in /dev/shm; `held`: keeps it open until it ends
@@ -25,8 +30,14 @@ and by the stand-in to do it.
     keep_port       hands its port to a process that lives on
     flood           writes `size` bytes of log; `newlines`: in lines, else in one
     garbage         writes log that is no UTF-8, with control characters
+    tell_secrets    prints its API key and HF_TOKEN, and exits
+    other_mode      runs with graphs where it was told eager, and the other way round
+    no_link         runs as plain vLLM: joins no other role
+    bypass          generates without waiting for FFN
     status          answers completions with HTTP `code` and `text`
+    late            answers every second question later than the next
     reset           closes the connection of a completion without an answer
+    reply           answers as `name` says (see `replies`)
 """
 
 from __future__ import annotations
@@ -35,7 +46,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-VARIABLE = "AFD_E2E_STANDIN"
+VARIABLE = "AFD_STANDIN"
 
 
 @dataclass(frozen=True)
@@ -72,6 +83,9 @@ class Orders:
             for fault in self.faults
             if fault.when == when and fault.role in (None, role) and fault.nth <= nth
         ]
+
+    def told(self, what: str, role: str) -> bool:
+        return any(fault.what == what and fault.role in (None, role) for fault in self.faults)
 
     def variables(self) -> dict[str, str]:
         """What to set in the stand-in's environment."""

@@ -1,8 +1,9 @@
-"""A stand-in for `vllm serve`: the same command line, the same signs of life, no model.
+"""A stand-in for `vllm serve`, native or one of an Attention/FFN pair: the same command line, the
+same signs of life, no model.
 
 It logs and answers as vLLM does where the harness looks, keeps worker processes that outlive a
-killed leader, and misbehaves as AFD_E2E_STANDIN tells it (see `faults`). It answers the questions
-of the file that it is given with the answers in there, and any other with "#### 42".
+killed leader, and misbehaves as AFD_STANDIN tells it (see `faults`). It answers the questions of
+the file that it is given with the answers in there, and any other with "#### 42".
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import argparse
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -19,16 +21,21 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import IO, Any
 
+import link
+import replies
 from acts import act, start_python
 from faults import Orders
 from vllm_log import ffn_line, start_lines
 
 _WORKER = "import time; time.sleep(600)"
 _KILL_SECONDS = 2.0
+_PEER_SECONDS = 60.0
+_LATE_SECONDS = 0.3
 
 
 class StandIn:
-    """One role. `held` keeps open what a fault has opened; `others` are children of faults."""
+    """One role. `held` keeps open what a fault has opened; `others` are children of faults.
+    `listener` is the socket that others reach it at."""
 
     def __init__(self, arguments: argparse.Namespace, orders: Orders) -> None:
         self.arguments = arguments
@@ -36,23 +43,27 @@ class StandIn:
         self.workers: list[subprocess.Popen[bytes]] = []
         self.others: list[subprocess.Popen[bytes]] = []
         self.held: list[IO[bytes] | Any] = []
-        self.asked = 0
         self.ready = threading.Event()
         self.stopping = threading.Event()
-        self.server: ThreadingHTTPServer
-        afd = arguments.additional_config.get("afd", {})
-        self.role: str = afd.get("role", "native")
+        self.listener: socket.socket
+        self.afd: dict[str, Any] = arguments.additional_config.get("afd", {})
+        self.role: str = self.afd.get("role", "native")
+        self._connection: link.Connection | None = None
+        self._met = {"token": 0, "evaluation": 0}
+        self._meeting = threading.Lock()
         self._answers = _answers(orders.answers)
 
     def run(self) -> int:
         """The exit code, once SIGTERM has been obeyed."""
         signal.signal(signal.SIGTERM, lambda *_: self.stopping.set())
-        for line in start_lines(self.arguments, os.getpid()):
-            print(line, flush=True)
+        if self.orders.told("other_mode", self.role):
+            self.arguments.enforce_eager = not self.arguments.enforce_eager
         ranks = self.arguments.data_parallel_size
         for rank in range(ranks):
             title = f"VLLM::EngineCore_DP{rank}" if ranks > 1 else "VLLM::EngineCore"
             self.workers.append(start_python(_WORKER, title))
+        for line in start_lines(self.arguments, os.getpid(), [w.pid for w in self.workers]):
+            print(line, flush=True)
         self._strike("start")
         if not self.stopping.wait(self.orders.start_seconds):
             self._serve()
@@ -60,19 +71,59 @@ class StandIn:
         self._strike("stop")
         self.end_workers()
         print("stopped", flush=True)
+        self._strike("stopped")
         return 1 if self.role == "ffn" else 0
 
     def _serve(self) -> None:
         if self.role == "ffn":
-            print(ffn_line(), flush=True)
+            self.listener = link.listen(self.afd, self._crossed)
+            self._join()
+            self._strike("ready")
+            if not self.orders.told("no_link", self.role):
+                print(ffn_line(), flush=True)
             return
+        if self.role == "attention":
+            self._join()
         handler = type("Handler", (_Handler,), {"standin": self})
-        self.server = ThreadingHTTPServer((self.arguments.host, self.arguments.port), handler)
-        self.server.daemon_threads = True
-        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+        server = ThreadingHTTPServer((self.arguments.host, self.arguments.port), handler)
+        server.daemon_threads = True
+        self.listener = server.socket
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         self._strike("ready")
         self.ready.set()
         print("Application startup complete.", flush=True)
+
+    def _join(self) -> None:
+        """Attention waits for FFN, which may start later."""
+        deadline = time.monotonic() + _PEER_SECONDS
+        while not self.orders.told("no_link", self.role) and not self.stopping.is_set():
+            try:
+                self._connection = link.Connection(self.afd)
+                return
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise
+            self.stopping.wait(0.05)
+
+    def cross(self, word: str) -> None:
+        """Wait for FFN, where there is one."""
+        if self._connection and not self.orders.told("bypass", self.role):
+            self._connection.cross(word, self.stopping.wait)
+
+    def _crossed(self, word: str) -> None:
+        when, _, nth = word.partition(" ")
+        for fault in self.orders.due(when, self.role, int(nth)):
+            act(fault, self)
+
+    def met(self, token: bool) -> tuple[str, int]:
+        """What a request is, and the how manieth of its kind. A pair is asked for tokens twice."""
+        with self._meeting:
+            kind = "token" if token else "evaluation"
+            self._met[kind] += 1
+            nth = self._met[kind]
+        if not token:
+            return kind, nth
+        return "probe" if nth == 1 or self.role == "native" else "claims", nth
 
     def _strike(self, when: str) -> None:
         for fault in self.orders.due(when, self.role):
@@ -108,52 +159,42 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.standin.asked += 1
-        for fault in self.standin.orders.due("request", self.standin.role, self.standin.asked):
+        standin, token = self.standin, request.get("max_tokens") == 1
+        when, nth = standin.met(token)
+        text = standin.answer(request.get("prompt", ""))
+        good = replies.completion(request, text.split()[0] if token else text)
+        for fault in standin.orders.due(when, standin.role, nth):
             if fault.what == "status":
                 self._say(fault.code, {"error": {"message": fault.text, "code": fault.code}})
                 return
-            if fault.what == "reset":
+            if fault.what in ("reset", "reply"):
                 self.close_connection = True
+                if fault.what == "reply":
+                    self._send(replies.broken(fault.name, good))
                 return
-            act(fault, self.standin)
-        if any(worker.poll() is not None for worker in self.standin.workers):
-            self.standin.stopping.wait()
-        time.sleep(self.standin.orders.answer_seconds)
-        self._say(200, self._completion(request))
+            if fault.what == "late":
+                standin.stopping.wait(_LATE_SECONDS if nth % 2 else 0)
+            act(fault, standin)
+        if any(worker.poll() is not None for worker in standin.workers):
+            standin.stopping.wait()
+        standin.cross(f"{when} {nth}")
+        standin.stopping.wait(0 if token else standin.orders.answer_seconds)
+        self._say(200, good)
 
     @property
     def _name(self) -> str:
         return self.standin.arguments.served_model_name or self.standin.arguments.model
 
-    def _completion(self, request: dict[str, Any]) -> dict[str, Any]:
-        text = self.standin.answer(request.get("prompt", ""))
-        if request.get("max_tokens") == 1:
-            text = text.split()[0]
-        count = len(text.split())
-        choice: dict[str, Any] = {"index": 0, "text": text, "finish_reason": "stop"}
-        if request.get("logprobs"):
-            names = [f"token_id:{number}" for number in range(count)]
-            choice["logprobs"] = {
-                "tokens": names,
-                "token_logprobs": [-0.1] * count,
-                "top_logprobs": [{name: -0.1} for name in names],
-            }
-        return {
-            "id": "cmpl-1",
-            "object": "text_completion",
-            "model": request["model"],
-            "choices": [choice],
-            "usage": {"prompt_tokens": 9, "completion_tokens": count},
-        }
-
     def _say(self, status: int, body: dict[str, Any]) -> None:
-        data = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+        self._send(replies.whole(replies.as_json(body), status))
+        self.close_connection = True
+
+    def _send(self, response: bytes) -> None:
+        """Whoever asked may have gone."""
+        try:
+            self.wfile.write(response)
+        except ConnectionError:
+            self.close_connection = True
 
 
 def _answers(path: str) -> dict[str, str]:
