@@ -65,23 +65,32 @@ def hold(
                 if time.monotonic() >= deadline:
                     raise
             time.sleep(_POLL_SECONDS)
-        for descriptor in descriptors:
-            _sign(descriptor, holder)
+        with _usable():
+            for descriptor in descriptors:
+                _sign(descriptor, holder)
         yield Held(
             tuple(devices), tuple(ports), tuple(descriptors), tuple(ephemeral_warnings(ports))
         )
 
 
 def _folder() -> Path:
-    try:
+    with _usable():
         folder = Path(runs.host_folder(os.environ), "leases")
         runs.shared_folder(str(folder))
+    return folder
+
+
+@contextmanager
+def _usable() -> Iterator[None]:
+    """Raises SetupMissing where the folder that all runs share is full, or not for this user."""
+    try:
+        yield
     except OSError as error:
         raise SetupMissing(
             f"the folder that runs of this host share cannot be used: {error}",
-            mend=f"name one that all users can write to in {runs.HOST_VARIABLE}",
+            mend=f"free space there, or name one that all users can write to in "
+            f"{runs.HOST_VARIABLE}",
         ) from error
-    return folder
 
 
 def ephemeral_warnings(ports: Sequence[int]) -> list[str]:
@@ -108,7 +117,8 @@ def _reserved() -> set[int]:
 def _take(folder: Path, names: list[str], stack: ExitStack) -> list[int]:
     descriptors = []
     for name in names:
-        descriptor = _open(folder / re.sub(r"[^A-Za-z0-9._-]", "-", name))
+        with _usable():
+            descriptor = _open(folder / re.sub(r"[^A-Za-z0-9._-]", "-", name))
         stack.callback(os.close, descriptor)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _MARK = "afd_case"
 _RAN = pytest.StashKey["Ran"]()
 _CALL = pytest.StashKey[pytest.CallInfo[None]]()
+_LOST = pytest.StashKey[list[str]]()
 
 
 class CaseId(NamedTuple):
@@ -190,7 +191,10 @@ def evidence(
     """The record of this case, in `<evidence>/<run id>/<case>/`."""
     from e2e import session
     from e2e.errors import SetupMissing
+    from e2e.process import reap
 
+    if _LOST not in request.config.stash:
+        request.config.stash[_LOST] = reap.tell_lost_runs()
     run_id = _run_ids.setdefault(case_id.profile, session.new_run_id(case_profile.profile))
     root = session.evidence_root(request.config.getoption("--evidence"), os.environ)
     names = _folder_names(case_id.case, request.node.originalname)
@@ -275,6 +279,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, exitstatus: int, config: pytest.Config
 ) -> None:
+    for line in config.stash.get(_LOST, []):
+        terminalreporter.write_line(f"afd-e2e: lost before: {line}", yellow=True)
     for profile, line in config.stash[_RAN].opt_in_lines.items():
         terminalreporter.write_line(f"afd-e2e: {profile} did not run: {line}")
     for case, why in config.stash[_RAN].not_judged.items():

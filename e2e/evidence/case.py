@@ -68,11 +68,10 @@ class CaseEvidence:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise SetupMissing(
-                f"the evidence folder {folder} cannot be made: {error.strerror}",
-                mend="choose another with --evidence or AFD_E2E_EVIDENCE",
-            ) from error
+            raise _unusable(folder, "made", error) from error
         self.save()
+        if self._unwritable:
+            raise _unusable(folder, "written to", self._unwritable) from self._unwritable
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -185,6 +184,13 @@ class CaseEvidence:
             self._unwritable = self._unwritable or error
             with suppress(OSError):
                 partial.unlink(missing_ok=True)
+
+
+def _unusable(folder: Path, what: str, error: OSError) -> SetupMissing:
+    return SetupMissing(
+        f"the evidence folder {folder} cannot be {what}: {error.strerror}",
+        mend="choose another with --evidence or AFD_E2E_EVIDENCE",
+    )
 
 
 def _now() -> str:

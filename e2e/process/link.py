@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 from e2e.errors import HarnessError
 from e2e.process.guardian import ownership, table
@@ -44,7 +45,7 @@ class GuardianLink:
         self._answers: list[Message] = []
         ours, theirs = socket.socketpair()
         self._channel = Channel(ours)
-        with theirs, stderr.open("ab") as errors:
+        with theirs, _opened(stderr) as errors:
             self._process = subprocess.Popen(
                 [
                     sys.executable,
@@ -151,3 +152,13 @@ class GuardianLink:
             if self._stderr.exists() and self._stderr.stat().st_size == 0:
                 self._stderr.unlink()
             return done
+
+
+def _opened(log: Path) -> BinaryIO:
+    try:
+        return log.open("ab")
+    except OSError as error:
+        raise HarnessError(
+            f"the guardian's log {log} cannot be written: {error.strerror}",
+            mend="free space there, or choose another folder with --evidence",
+        ) from error

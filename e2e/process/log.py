@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import deque
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 _TAIL_BYTES = 1 << 16
 _HEAD_BYTES = 16 << 20
+_AROUND = 2
 _LONGEST_LINE = 400
 _ERROR = re.compile(
     r"(?:^|[\s.)])(?:[A-Z]\w*(?:Error|Exception)|KeyboardInterrupt): ?(?!.*warning)"
@@ -41,19 +45,35 @@ def message(line: str) -> str:
 
 def first_error(path: Path) -> list[str]:
     """The first line that names an exception, with up to two lines on either side: where a chain of
-    failures began, which the last lines often only echo. Reads at most 16 MiB; empty where there
-    is none."""
+    failures began, which the last lines often only echo. Looks at the first 16 MiB, of each line at
+    its first 64 KiB; empty where there is none."""
+    around: deque[str] = deque(maxlen=2 * _AROUND + 1)
+    after: int | None = None
     try:
         with path.open("rb") as file:
-            data = file.read(_HEAD_BYTES)
+            for line in _head(file):
+                around.append(line)
+                if after is not None:
+                    after += 1
+                elif _ERROR.search(line[:_LONGEST_LINE]):
+                    after = 0
+                    while len(around) > _AROUND + 1:
+                        around.popleft()
+                if after == _AROUND:
+                    break
     except OSError:
         return []
-    lines = data.decode("utf-8", "replace").split("\n")
-    for place, line in enumerate(lines):
-        if _ERROR.search(line[:_LONGEST_LINE]):
-            around = lines[max(0, place - 2) : place + 3]
-            return [_cut(_CONTROL.sub("", shown).rstrip()) for shown in around if shown.strip()]
-    return []
+    if after is None:
+        return []
+    return [_cut(_CONTROL.sub("", shown).rstrip()) for shown in around if shown.strip()]
+
+
+def _head(file: BinaryIO) -> Iterator[str]:
+    continued = False
+    while file.tell() < _HEAD_BYTES and (part := file.readline(_TAIL_BYTES)):
+        if not continued:
+            yield part.decode("utf-8", "replace").rstrip("\n")
+        continued = not part.endswith(b"\n")
 
 
 def _cut(line: str) -> str:

@@ -6,6 +6,9 @@ import http.client
 import json
 from pathlib import Path
 
+_BLOCK = 1 << 20
+_BLOCKS = 16
+
 
 class LogLine:
     """Whether a line has appeared in a growing log; reads only what is new."""
@@ -16,15 +19,19 @@ class LogLine:
         self._offset = 0
 
     def seen(self) -> bool:
-        """Reads at most 16 MiB a call."""
-        if not self._log.exists():
+        """Reads at most 16 MiB a call, a MiB at a time."""
+        try:
+            with self._log.open("rb") as file:
+                for _ in range(_BLOCKS):
+                    file.seek(self._offset)
+                    block = file.read(_BLOCK)
+                    if self._line in block:
+                        return True
+                    self._offset += max(0, len(block) - len(self._line))
+                    if len(block) < _BLOCK:
+                        break
+        except OSError:
             return False
-        with self._log.open("rb") as file:
-            file.seek(self._offset)
-            chunk = file.read(16 << 20)
-        if self._line in chunk:
-            return True
-        self._offset += max(0, len(chunk) - len(self._line))
         return False
 
 

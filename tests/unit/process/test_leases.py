@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import socket
@@ -9,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -152,3 +154,53 @@ def test_a_folder_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(SetupMissing, match="/proc/no") as refused, leases.hold(["gpu-1"], [], "me"):
         raise AssertionError("held")
     assert runs.HOST_VARIABLE in refused.value.mend
+
+
+def test_a_full_folder_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(descriptor: int, text: bytes, offset: int) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(leases.os, "pwrite", full)
+    with pytest.raises(SetupMissing, match="No space left") as refused:  # noqa: SIM117
+        with leases.hold(["gpu-1"], [], "me"):
+            raise AssertionError("held")
+    assert "free space" in refused.value.mend
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+@pytest.mark.parametrize("first", [0, 65534], ids=["root first", "another first"])
+def test_users_of_a_host_share_leases(first: int, port: int) -> None:
+    """One made by either user is held by the other next, and refused by name meanwhile."""
+    with TemporaryDirectory(dir="/tmp") as folder:
+        Path(folder).chmod(0o755)
+        shared = Path(folder, "host")
+        shared.mkdir()
+        shared.chmod(0o1777)
+        second = 65534 - first
+        for user in (first, second):
+            assert _hold_as(user, shared, port) == "held"
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv(runs.HOST_VARIABLE, str(shared))
+            with leases.hold(["gpu-1"], [port], "root's run"):
+                assert "root's run" in _hold_as(65534, shared, port)
+
+
+def _hold_as(user: int, shared: Path, port: int) -> str:
+    """Whether that user gets the lease, or with which words not."""
+    reading, writing = os.pipe()
+    if (pid := os.fork()) == 0:
+        said = "nothing"
+        try:
+            os.setuid(user)
+            os.environ[runs.HOST_VARIABLE] = str(shared)
+            with leases.hold(["gpu-1"], [port], "their run"):
+                said = "held"
+        except BaseException as error:
+            said = repr(error)
+        finally:
+            os.write(writing, said.encode())
+            os._exit(0)
+    os.waitpid(pid, 0)
+    os.close(writing)
+    with os.fdopen(reading) as told:
+        return told.read()
