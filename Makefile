@@ -33,7 +33,7 @@ types: setup ## pyright
 	$(BIN)/pyright
 
 unit: setup ## pure tests, seconds
-	$(BIN)/pytest tests/unit
+	$(BIN)/pytest tests/unit -n 2
 
 faults: setup ## stand-in servers that misbehave
 	$(BIN)/pytest tests/faults --timeout 300 -n 4

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from e2e import gate
-from e2e.errors import ProfileError
+from e2e.errors import ProfileError, SetupMissing
 from e2e.evidence.case import CaseEvidence, Reporter
 from e2e.evidence.secrets import secret_values
 from e2e.plan import CasePlan, plan_case
@@ -75,7 +75,7 @@ def canary_folder(
     profile: Profile, variables: Mapping[str, str], build: Callable[[str], None] | None
 ) -> str | None:
     """The folder of the profile's canary, built first if `build` (its progress) is given; None
-    where the profile has none or its model variable names a checkpoint."""
+    where the profile has none or its model variable names a checkpoint. Raises SetupMissing."""
     if profile.model.canary is None or variables.get(profile.model.variable):
         return None
     from e2e.canary import cache
@@ -84,6 +84,14 @@ def canary_folder(
     questions = dataset.load(dataset.chosen(profile.evaluation.dataset, variables))
     family = profile.model.canary
     shots, samples = profile.evaluation.shots, profile.evaluation.samples
-    if build is None:
-        return str(cache.folder(family, questions, shots=shots, samples=samples))
-    return str(cache.ensure(family, questions, shots=shots, samples=samples, progress=build))
+    try:
+        if build is None:
+            return str(cache.folder(family, questions, shots=shots, samples=samples))
+        return str(cache.ensure(family, questions, shots=shots, samples=samples, progress=build))
+    except RuntimeError as error:
+        if os.environ.get("HOME"):
+            raise
+        raise SetupMissing(
+            f"there is no place for the canary: HOME is not set, and uid {os.getuid()} has no home",
+            mend=f"set HOME, or {cache.VARIABLE} to a folder that can be written to",
+        ) from error

@@ -56,7 +56,7 @@ def _loaded(name: str, plan: CasePlan) -> CheckResult:
 
 def _cache(name: str, variables: Mapping[str, str]) -> Path | None:
     """The hub's cache of a data set, where `datasets` looks for it."""
-    home = Path(variables.get("HF_HOME") or Path.home() / ".cache" / "huggingface")
+    home = Path(variables.get("HF_HOME") or _home() / ".cache" / "huggingface")
     hub = Path(variables.get("HF_HUB_CACHE") or home / "hub")
     prepared = Path(variables.get("HF_DATASETS_CACHE") or home / "datasets")
     folders = (
@@ -64,3 +64,11 @@ def _cache(name: str, variables: Mapping[str, str]) -> Path | None:
         prepared / name.replace("/", "___"),
     )
     return next((folder for folder in folders if folder.is_dir()), None)
+
+
+def _home() -> Path:
+    """A user of a container may have none: then nothing is cached there."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path("/nonexistent")

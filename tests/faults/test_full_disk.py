@@ -14,16 +14,15 @@ from e2e.errors import HarnessError, Outcome, SetupMissing
 from e2e.evidence.case import CaseEvidence
 from e2e.process import Owner
 from e2e.process.guardian import runs
-from tests.faults.playing import Played, playing, wait_for_phase
-from tests.faults.standin.faults import Fault
+from tests.faults.playing import Fault, Played, Stage, wait_for_phase
 
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A small disk of its own."""
+    """A disk of its own, as large as doctor asks for."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    options = ["-t", "tmpfs", "-o", "size=256k", "tmpfs"]
+    options = ["-t", "tmpfs", "-o", "size=16g", "tmpfs"]
     if os.geteuid() or subprocess.run(["mount", *options, folder], capture_output=True).returncode:
         pytest.skip("needs the right to mount")
     yield folder
@@ -36,7 +35,12 @@ def read_only(disk: Path) -> None:
     subprocess.run(["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", disk], check=True)
 
 
+def shrink(disk: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,size=1m", disk], check=True)
+
+
 def fill(disk: Path) -> None:
+    shrink(disk)
     with (disk / "filler").open("wb", buffering=0) as file:
         try:
             while True:
@@ -68,15 +72,16 @@ def test_a_guardian_without_a_log_is_named(tmp_path: Path) -> None:
         Owner("run", tmp_path / "gone").__enter__()
 
 
-@pytest.mark.parametrize("phase", ["launch", "ready", "evaluate"])
-def test_a_disk_that_fills_in_the_midst(disk: Path, host_folder: Path, phase: str) -> None:
+@pytest.mark.parametrize("phase", ["launch", "ready", "evaluation"])
+def test_a_disk_that_fills_in_the_midst(
+    disk: Path, stage: Stage, host_folder: Path, phase: str
+) -> None:
     """By a server's log, while the record is being written."""
-    flood = Fault("flood", "ready", size=1_000_000)
+    flood = Fault("flood", "ready", size=3_000_000)
     faults = [flood] if phase == "ready" else []
-    with playing(disk / "case", *faults, seconds=1.0) as harness:
-        wait_for_phase(harness, phase)
-        if not faults:
-            fill(disk)
+    with stage.playing(disk / "case", *faults, answer_seconds=0.3) as harness:
+        wait_for_phase(harness, "launch" if faults else phase)
+        (shrink if faults else fill)(disk)
         assert harness.wait(30) in (
             Outcome.HARNESS_ERROR.exit_code,
             Outcome.SERVER_FAILED.exit_code,
@@ -86,12 +91,12 @@ def test_a_disk_that_fills_in_the_midst(disk: Path, host_folder: Path, phase: st
     assert runs.run_files(str(host_folder)) == []
 
 
-@pytest.mark.parametrize("phase", ["ready", "evaluate", "stop"])
+@pytest.mark.parametrize("phase", ["ready", "evaluation", "stop"])
 @pytest.mark.parametrize("what", ["vanishes", "turns read-only"])
 def test_a_folder_that_is_lost_in_the_midst(
-    disk: Path, host_folder: Path, phase: str, what: str
+    disk: Path, stage: Stage, host_folder: Path, phase: str, what: str
 ) -> None:
-    with playing(disk / "case", seconds=0.5) as harness:
+    with stage.playing(disk / "case", answer_seconds=0.2) as harness:
         wait_for_phase(harness, phase)
         if what == "vanishes":
             shutil.rmtree(disk / "case")

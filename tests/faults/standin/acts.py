@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -60,7 +61,7 @@ def _hang(fault: Fault, standin: StandIn) -> None:
 
 
 def _freeze(fault: Fault, standin: StandIn) -> None:
-    os.kill(os.getpid(), signal.SIGSTOP)
+    signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)  # before this thread goes on
 
 
 def _daemon(fault: Fault, standin: StandIn) -> None:

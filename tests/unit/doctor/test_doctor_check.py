@@ -129,7 +129,9 @@ def test_a_case_that_has_everything_goes_on(evidence, tmp_path):
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps({"num_experts": 8, "num_experts_per_tok": 2}))
     (folder / "tokenizer.json").write_text("{}")
-    (folder / "model.safetensors").write_bytes((2).to_bytes(8, "little") + b"{}")
+    header = b'{"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}'
+    weights = len(header).to_bytes(8, "little") + header + bytes(4)
+    (folder / "model.safetensors").write_bytes(weights)
     script = tmp_path / "vllm"
     script.write_text("#!/bin/sh\n")
     script.chmod(0o755)

@@ -1,5 +1,7 @@
 """Environments that cannot be used: each refused at once, by the variable's name, with its mend."""
 
+import pwd
+
 import pytest
 
 from e2e import cli, gate, profile, run
@@ -169,3 +171,12 @@ def test_evidence_that_cannot_be_written(opted_in, tmp_path, capsys) -> None:
     arguments = ["run", "qwen3_5-122b-8gpu", "--case", "baseline-eager"]
     assert cli.main([*arguments, "--evidence", str(tmp_path / "file")]) == 3
     assert "choose another with --evidence or AFD_E2E_EVIDENCE" in capsys.readouterr().err
+
+
+def test_a_user_without_a_home_is_told_where_a_canary_can_be_kept(monkeypatch, capsys):
+    """As an arbitrary uid in a container."""
+    for name in ("HOME", "XDG_CACHE_HOME", "AFD_E2E_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", dict[int, str]().__getitem__)
+    assert cli.main(["plan", "canary-cpu"]) == 3
+    assert "set HOME, or AFD_E2E_CACHE to a folder" in capsys.readouterr().err

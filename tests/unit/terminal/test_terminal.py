@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from e2e import terminal
 from e2e.errors import Outcome
 from e2e.evidence.record import CaseRecord, Failure
@@ -22,7 +24,8 @@ sys.exit(6)
 """
 
 
-def test_where_nobody_watches_no_line_is_broken() -> None:
+def test_where_nobody_watches_no_line_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
     console = terminal.LastingConsole()
     with console.capture() as told:
         console.print("word " * 500)
