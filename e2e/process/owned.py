@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,10 @@ from e2e.process.stacks import stacks_of
 
 if TYPE_CHECKING:
     from e2e.process.owner import Owner
+
+
+_STOPPING_SECONDS = 2.0
+_POLL_SECONDS = 0.01
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,9 @@ class OwnedProcess:
         processes = [row.identity for row in self.living()]
         try:
             table.send(processes, signal.SIGSTOP)
+            deadline = time.monotonic() + _STOPPING_SECONDS
+            while not all(map(table.is_stopped, processes)) and time.monotonic() < deadline:
+                time.sleep(_POLL_SECONDS)
             yield
         finally:
             table.send(processes, signal.SIGCONT)

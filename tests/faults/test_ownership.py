@@ -241,10 +241,14 @@ def test_the_peak_of_memory_is_that_of_the_whole_role(owner: Owner, case_folder:
 
 
 def test_a_role_is_held_still_and_runs_on(owner: Owner, case_folder: Path) -> None:
-    code = "import time\nwhile True: print(time.time(), flush=True); time.sleep(0.01)"
-    process = owner.spawn(python(case_folder, code))
+    loop = "def run():\n  while True: print(time.time(), flush=True); time.sleep(0.001)"
+    threads = "for _ in range(20): threading.Thread(target=run).start()"
+    process = owner.spawn(python(case_folder, f"import threading, time\n{loop}\n{threads}"))
     until(lambda: bool(process.last_lines()), "it runs")
-    with process.stopped():
-        until(lambda: process.living()[0].state == "T", "it is stopped")
-    before = process.last_lines()
-    until(lambda: process.last_lines() != before, "it runs on")
+    assert not table.is_stopped(process.leader)
+    for _ in range(20):
+        with process.stopped():
+            assert table.is_stopped(process.leader)
+            still = process.last_lines()
+            assert process.last_lines() == still
+    until(lambda: process.last_lines() != still, "it runs on")

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 _LONGEST_COMMAND = 200
 _DEAD = "ZXx"
+_STOPPED = "Tt" + _DEAD
 
 
 class Identity(NamedTuple):
@@ -105,6 +106,16 @@ def _stat(pid: int) -> tuple[ProcessInfo | None, int]:
         command=line[opening + 1 : closing].decode("utf-8", "replace"),
     )
     return row, int(fields[17])
+
+
+def is_stopped(identity: Identity) -> bool:
+    """Whether none of its threads runs: SIGSTOP reaches them one after another."""
+    try:
+        tasks = os.listdir(f"/proc/{identity.pid}/task")
+    except FileNotFoundError:
+        return True
+    rows = [_stat(int(task))[0] for task in tasks]
+    return all(row is None or row.state in _STOPPED for row in rows)
 
 
 def is_alive(identity: Identity) -> bool:
